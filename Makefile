@@ -1,0 +1,73 @@
+# attnscope: every target sets up .venv by itself. The network is needed for the package registries only.
+PYTHON ?= python3
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs bench clean chromium
+
+bin := .venv/bin
+pip := $(bin)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+cli_page := $(bin)/python -m typer attnscope.cli utils docs --name attnscope
+# mkdocs-material advertises its successor otherwise
+export NO_MKDOCS_2_WARNING := 1
+
+help: ## Show this help
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: .venv/.core ## Show what the shipped model attends to, and write report.html
+	$(bin)/attnscope demo
+
+test: .venv/.dev chromium ## Run every test and every example of the docstrings
+	$(bin)/python -m pytest
+
+lint: .venv/.dev ## Run every checker: format, lint, types, imports, command-line page, docs
+	$(bin)/ruff format --check
+	$(bin)/ruff check
+	$(bin)/mypy
+	$(bin)/lint-imports
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT \
+	  && $(cli_page) --output "$$made/cli.md" >/dev/null \
+	  && { diff docs/cli.md "$$made/cli.md" || { echo "docs/cli.md is stale: run make docs." >&2; exit 1; }; } \
+	  && $(bin)/mkdocs build --strict --quiet --site-dir "$$made/site"
+
+docs: .venv/.dev ## Write docs/cli.md and build the site into site/
+	$(cli_page) --output docs/cli.md
+	$(bin)/mkdocs build --strict
+
+bench: ## Measure against the peers
+	@if [ ! -d src/attnscope/bench ]; then echo "There is no benchmark yet: src/attnscope/bench is not built."; exit 1; fi
+	@$(MAKE) .venv/.bench
+	$(bin)/attnscope bench
+
+clean: ## Remove .venv, caches and what was built
+	rm -rf .venv site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- set-up: a stamp in .venv says what is installed; a change of the versions makes it anew
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "attnscope needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 (now it is $(PYTHON))." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.core: .venv/.made pyproject.toml constraints.txt
+	$(pip) -e .
+	@touch $@
+
+.venv/.dev: .venv/.core
+	$(pip) -e '.[dev,syntax,ray,app,widget,lab]'
+	@touch $@
+
+.venv/.bench: .venv/.core
+	$(pip) -e '.[bench]'
+	@touch $@
+
+# The browser tests drive Debian's Chromium. Without it they skip and say so.
+chromium:
+	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "Installing Chromium for the browser tests."; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
+	    || echo "Chromium could not be installed: the browser tests skip."; \
+	fi

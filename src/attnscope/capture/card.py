@@ -1,0 +1,34 @@
+"""The card of a record: which model, which numbers, which versions, when."""
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from .instrument import IMPLEMENTATION, on_interface
+
+PACKAGES = ("attnscope", "torch", "transformers", "tokenizers")
+
+
+def card_of(model: PreTrainedModel) -> dict[str, Any]:
+    """What a reader needs to make the record again; a local folder gives its name, not its path."""
+    name = str(model.config.name_or_path or type(model).__name__)
+    return {
+        "model": Path(name).name if Path(name).is_dir() else name,
+        "revision": getattr(model.config, "_commit_hash", None),
+        "class": type(model).__name__,
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "attention_implementation": f"eager through {IMPLEMENTATION}" if on_interface(model) else "eager",
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,59 @@
+"""What differs between model families, as tables: a new family is a line here, and most need none."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from ..errors import BadInput
+
+OUTPUT_PROJECTIONS = (
+    "o_proj",  # Llama, Mistral, Qwen2, Gemma 2
+    "out_proj",  # OPT, BART, Marian
+    "out_lin",  # DistilBERT
+    "c_proj",  # GPT-2
+    "o",  # T5
+    "dense",  # ALBERT, GPT-NeoX
+    "../output.dense",  # BERT, RoBERTa, ELECTRA: beside the attention module, in the layer that holds both
+)
+"""Where the output projection of an attention module is found, seen from that module."""
+
+POSITION_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len")
+"""What configurations call the number of positions; families without one (T5, BLOOM) take any length."""
+
+WITHOUT_LIMIT = frozenset({"t5", "mt5", "umt5", "bloom"})
+"""Families whose positions are relative, whatever their configuration says."""
+
+
+def output_projection(model: PreTrainedModel, attention: nn.Module) -> Float[Tensor, "inner model_width"]:
+    """The matrix W_O that takes the joined heads of this attention module back to the model's width."""
+    names = {module: name for name, module in model.named_modules()}
+    own_name = names[attention]
+    parent = model.get_submodule(own_name.rpartition(".")[0])
+    for path in OUTPUT_PROJECTIONS:
+        holder, relative = (parent, path[3:]) if path.startswith("../") else (attention, path)
+        try:
+            projection = holder.get_submodule(relative)
+        except AttributeError:
+            continue
+        weight: Tensor = projection.weight  # type: ignore[assignment]
+        return weight if isinstance(projection, Conv1D) else weight.T
+    raise BadInput(
+        f"The output projection of {type(attention).__name__} is not known, so values cannot be recorded:"
+        " add its name to OUTPUT_PROJECTIONS in attnscope/capture/families.py."
+    )
+
+
+def longest_input(model: PreTrainedModel) -> int | None:
+    """How many tokens the model can read, or None where its positions have no end."""
+    config = model.config
+    if config.model_type in WITHOUT_LIMIT:
+        return None
+    limit = next((getattr(config, name) for name in POSITION_LIMITS if getattr(config, name, None)), None)
+    if limit is None or limit <= 0:
+        return None
+    for name, module in model.named_modules():
+        # RoBERTa and its kin count positions from behind the padding index, so that many rows are never used
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            return int(module.num_embeddings - module.padding_idx - 1)
+    return int(limit)

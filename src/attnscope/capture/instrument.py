@@ -1,0 +1,184 @@
+"""Attention really comes out, exactly: a model is watched for the time of a call and given back as it was.
+
+Models on transformers' AttentionInterface are switched to an implementation of our own, which calls the model's own
+eager attention (so soft caps, position biases, grouped queries, sliding windows and sinks come out right) and shows
+each call to an observer. The others are switched to eager and asked for `output_attentions`. Layers are counted by the
+order of calls, never by `layer_idx`, which is None in some families and shared by encoder, decoder and cross-attention
+in others.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedConfig, PreTrainedModel
+from transformers.masking_utils import eager_mask
+
+from ..errors import BadInput
+from ..record.attention import Stack
+
+IMPLEMENTATION = "attnscope"
+CROSS_ATTENTION = re.compile(r"cross_?att|encoder_att|encdecatt", re.IGNORECASE)
+"""How modules that attend from a decoder to its source are called: crossattention, encoder_attn, EncDecAttention."""
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """One layer's attention on one batch, as the model computed it; vectors only on the AttentionInterface."""
+
+    stack: Stack
+    weights: Float[Tensor, "batch head query key"]
+    module: nn.Module | None = None
+    query: Float[Tensor, "batch head query head_width"] | None = None
+    key: Float[Tensor, "batch key_value_head key head_width"] | None = None
+    value: Float[Tensor, "batch key_value_head key value_width"] | None = None
+    scaling: float | None = None
+    softcap: float | None = None
+    biases: tuple[Tensor, ...] = ()
+    """What is added to the scores: the mask and position biases, each broadcastable to the weights."""
+
+
+Observer = Callable[[AttentionCall], None]
+_watching: ContextVar[tuple[Observer, Mapping[nn.Module, Stack]]] = ContextVar("attnscope_observer")
+
+
+def _observed_attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
+) -> tuple[Tensor, Tensor]:
+    """The module's own eager attention, shown to the observer."""
+    output, weights = _own_eager_attention(module)(module, query, key, value, attention_mask, **options)
+    observer, stacks = _watching.get()
+    biases = (options.get("position_bias"), attention_mask)
+    observer(
+        AttentionCall(
+            stack=stacks[module],
+            weights=weights,
+            module=module,
+            query=query,
+            key=key,
+            value=value,
+            scaling=query.shape[-1] ** -0.5 if options.get("scaling") is None else float(options["scaling"]),
+            softcap=options.get("softcap"),
+            biases=tuple(bias for bias in biases if bias is not None),
+        )
+    )
+    return output, weights
+
+
+AttentionInterface.register(IMPLEMENTATION, _observed_attention)
+# without a mask function of this name transformers would build no mask at all, silently
+AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
+
+
+def _own_eager_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    """`eager_attention_forward` of the file that defines this attention module, or the class it derives from."""
+    for kind in type(module).__mro__:
+        function = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
+        if function is not None:
+            return function  # type: ignore[no-any-return]
+    raise BadInput(f"{type(module).__name__} has no eager attention, so its weights cannot be read.")
+
+
+def on_interface(model: PreTrainedModel) -> bool:
+    """Whether every part of the model computes its attention through transformers' AttentionInterface."""
+    parts = {type(part).__module__ for part in model.modules() if isinstance(part, PreTrainedModel)}
+    return all(hasattr(sys.modules[part], "eager_attention_forward") for part in parts)
+
+
+def stacks_of(model: PreTrainedModel) -> dict[nn.Module, Stack]:
+    """The stack each module belongs to, by its name where a model has both an encoder and a decoder."""
+    if not model.config.is_encoder_decoder:
+        stack: Stack = "decoder" if is_decoder_only(model) else "encoder"
+        return dict.fromkeys(model.modules(), stack)
+    stacks: dict[nn.Module, Stack] = {}
+    for name, module in model.named_modules():
+        if CROSS_ATTENTION.search(name):
+            stacks[module] = "cross"
+        else:
+            stacks[module] = "decoder" if "decoder" in name.split(".") else "encoder"
+    return stacks
+
+
+def is_decoder_only(model: PreTrainedModel) -> bool:
+    """Whether this is a causal model: its architecture has a causal language model and no masked one."""
+    from transformers.models.auto import modeling_auto
+
+    if model.config.is_encoder_decoder:
+        return False
+    kind = model.config.model_type
+    causal = kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    masked = kind in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return (causal and not masked) or bool(getattr(model.config, "is_decoder", False))
+
+
+@contextmanager
+def restored(model: PreTrainedModel) -> Iterator[None]:
+    """Evaluation mode for a while; modes, implementation and random state are as before afterwards, come what may."""
+    implementations = [(config, config._attn_implementation) for config in _configurations(model)]
+    modes = [(module, module.training) for module in model.modules()]
+    devices = {parameter.device for parameter in model.parameters() if parameter.device.type == "cuda"}
+    with torch.random.fork_rng(devices=sorted(devices, key=str)):
+        try:
+            model.eval()
+            yield
+        finally:
+            for module, mode in modes:
+                module.training = mode
+            for config, implementation in implementations:
+                config._attn_implementation = implementation
+
+
+@contextmanager
+def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[..., Any]]:
+    """Within this, the function given runs the model and shows each layer's attention to the observer."""
+    flash = next((module for module in model.modules() if "FlashAttention" in type(module).__name__), None)
+    if flash is not None:
+        raise BadInput(
+            f"{type(flash).__name__} is built without attention weights:"
+            ' load the model with attn_implementation="eager".'
+        )
+    through_interface = on_interface(model)
+    with restored(model):
+        for config in _configurations(model):
+            # not set_attn_implementation: families such as Falcon answer it with a log line and stay as they are
+            config._attn_implementation = IMPLEMENTATION if through_interface else "eager"
+        token = _watching.set((observer, stacks_of(model)))
+        try:
+            yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
+        finally:
+            _watching.reset(token)
+
+
+def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, Any]) -> Any:
+    """Run an eager model that returns its attentions, and show them layer by layer."""
+    output = model(**inputs, output_attentions=True)
+    own: Stack = "decoder" if is_decoder_only(model) else "encoder"
+    named: dict[str, Stack] = {
+        "attentions": own,
+        "encoder_attentions": "encoder",
+        "decoder_attentions": "decoder",
+        "cross_attentions": "cross",
+    }
+    for name, stack in named.items():
+        for weights in getattr(output, name, None) or ():
+            observer(AttentionCall(stack=stack, weights=weights))
+    return output
+
+
+def _configurations(model: PreTrainedModel) -> list[PreTrainedConfig]:
+    """Every configuration object in use, parents first: encoder and decoder may hold copies of their own."""
+    found: dict[int, PreTrainedConfig] = {}
+    waiting: list[Any] = [getattr(module, "config", None) for module in model.modules()]
+    while waiting:
+        config = waiting.pop(0)
+        if isinstance(config, PreTrainedConfig) and id(config) not in found:
+            found[id(config)] = config
+            waiting += [getattr(config, name, None) for name in config.sub_configs]
+    return list(found.values())

@@ -1,0 +1,89 @@
+"""`load`: a model by hub name, local folder, or as an object, ready to be recorded."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from ..errors import BadInput
+from .model import InstrumentedModel
+from .reader import reader_of
+from .readout import Pooling
+
+SHIPPED = Path(__file__).parents[1] / "shipped"
+"""Models that come with the package, as ordinary folders; `load("demo")` is one of them."""
+
+
+def load(
+    model: str | Path | PreTrainedModel,
+    *,
+    tokenizer: PreTrainedTokenizerBase | str | Path | None = None,
+    task: str | None = None,
+    readout: Pooling | None = None,
+    labels: Sequence[str] | None = None,
+    dtype: torch.dtype | str | None = None,
+    device: str | torch.device | None = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+) -> InstrumentedModel:
+    """Make a model ready to be recorded.
+
+    `model` is a hub name, a local folder, a loaded Hugging Face model (give its `tokenizer` too), or `"demo"`. Task,
+    read-out and labels are found from the architecture; `task`, `readout` ("first", "last", "mean" or "mask") and
+    `labels` override them. A model passed in keeps its dtype, device and attention implementation; one loaded here is
+    float32 on a CPU unless `dtype` says otherwise.
+
+    >>> load("demo").record("the key to the cabinets").prediction[0][0]
+    'singular'
+
+    """
+    if isinstance(model, PreTrainedModel):
+        if dtype is not None or device is not None:
+            raise BadInput(
+                "A model passed in keeps its dtype and device: change them before, or give its name instead."
+            )
+        loaded, name = model, str(model.config.name_or_path)
+    elif isinstance(model, (str, Path)):
+        shipped = SHIPPED / str(model)
+        name = str(shipped if str(model) and (shipped / "config.json").is_file() else model)
+        loaded = _loaded(name, dtype, device, revision, trust_remote_code)
+    else:
+        raise BadInput(f"load takes a name, a folder or a Hugging Face model, not {type(model).__name__}.")
+    if tokenizer is None or isinstance(tokenizer, (str, Path)):
+        tokenizer = _tokenizer(name if tokenizer is None else str(tokenizer), revision, trust_remote_code)
+    return InstrumentedModel(reader_of(loaded, tokenizer, task, readout, labels))
+
+
+def _loaded(
+    name: str, dtype: torch.dtype | str | None, device: str | torch.device | None, revision: str | None, trust: bool
+) -> PreTrainedModel:
+    if not name:
+        raise BadInput('A model needs a name: a hub name, a local folder, or "demo".')
+    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+        raise BadInput(f"The folder {name} holds no model: it has no config.json.")
+    on_cpu = device is None or torch.device(device).type == "cpu"
+    options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust}
+    try:
+        config = AutoConfig.from_pretrained(name, **options)
+        architecture = (config.architectures or ["AutoModel"])[0]
+        # a class of transformers is taken as it is named, with its head; code from elsewhere goes through AutoModel
+        kind = getattr(transformers, architecture, AutoModel)
+        model: Any = kind.from_pretrained(
+            name, config=config, dtype=dtype or (torch.float32 if on_cpu else "auto"), **options
+        )
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise BadInput(f'The model "{name}" cannot be loaded ({reason})') from error
+    placed: PreTrainedModel = model.eval() if device is None else model.eval().to(device)
+    return placed
+
+
+def _tokenizer(name: str, revision: str | None, trust: bool) -> PreTrainedTokenizerBase:
+    try:
+        return AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        where = f'at "{name}"' if name else "beside this model"
+        raise BadInput(f"There is no tokenizer {where}: pass one as tokenizer=.") from error

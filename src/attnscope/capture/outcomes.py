@@ -1,0 +1,90 @@
+"""What a model answers: probabilities, the best outcomes in words, and the number a gradient is taken of."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..errors import BadInput
+from ..record.target import SUM, Quantity, Target
+from .tasks import Task
+
+TOP_TOKENS = 5
+
+
+def outcome_labels(model: PreTrainedModel, labels: Sequence[str] | None) -> list[str]:
+    """The names of a classifier's classes."""
+    count = int(model.config.num_labels or 0)
+    if labels is not None:
+        if len(labels) != count:
+            raise BadInput(f"{len(labels)} labels were given for a classifier of {count} classes.")
+        return list(labels)
+    named: dict[Any, str] = {**(model.config.id2label or {})}
+    return [str(named.get(index, index)) for index in range(count)]
+
+
+def probabilities_of(
+    model: PreTrainedModel, task: Task, logits: Float[Tensor, " outcome"]
+) -> Float[Tensor, " outcome"]:
+    """Softmax, or sigmoid for several labels at once; a single output (regression, reranking) stays as it is."""
+    logits = logits.float()
+    if task != "classifier":
+        return logits.softmax(-1)
+    if logits.shape[-1] == 1:
+        return logits
+    several = getattr(model.config, "problem_type", None) == "multi_label_classification"
+    return logits.sigmoid() if several else logits.softmax(-1)
+
+
+def prediction_of(
+    probabilities: Float[Tensor, " outcome"], labels: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase
+) -> tuple[tuple[str, float], ...]:
+    """(label, probability) pairs, best first: all classes, or the top tokens of a language model."""
+    count = len(labels) if labels is not None else min(TOP_TOKENS, len(probabilities))
+    best, order = probabilities.topk(count)
+    named = [labels[index] if labels is not None else str(tokenizer.decode([index])) for index in order.tolist()]
+    return tuple(zip(named, best.tolist(), strict=True))
+
+
+def resolved_target(
+    target: int | str | None,
+    quantity: Quantity,
+    probabilities: Float[Tensor, " outcome"],
+    labels: Sequence[str] | None,
+    tokenizer: PreTrainedTokenizerBase,
+) -> Target:
+    """What the user asks the gradient of: a class or token by number or name, `"sum"`, or None for the prediction."""
+    if target == SUM:
+        return Target(SUM, None, quantity)
+    if target is None:
+        index = int(probabilities.argmax())
+    elif isinstance(target, int):
+        index = target
+    elif labels is not None:
+        index = labels.index(target) if target in labels else -1
+    else:
+        ids = tokenizer(target, add_special_tokens=False, verbose=False)["input_ids"]
+        index = ids[0] if len(ids) == 1 else -1
+    if not 0 <= index < len(probabilities):
+        choices = ", ".join(labels) if labels is not None else "one token of the vocabulary"
+        raise BadInput(f"There is no outcome {target!r} to take a gradient of: choose {choices}, or {SUM!r}.")
+    name = labels[index] if labels is not None else str(tokenizer.decode([index]))
+    return Target(name, index, quantity)
+
+
+def target_value(
+    target: Target, logits: Float[Tensor, " outcome"], probabilities: Float[Tensor, " outcome"]
+) -> Float[Tensor, ""]:
+    """The number the target names, still attached to the graph."""
+    values = logits if target.quantity == "logit" else probabilities
+    if target.index is None:
+        return values.sum()
+    if target.quantity != "difference":
+        return values[target.index]
+    others = torch.cat([values[: target.index], values[target.index + 1 :]])
+    if len(others) == 0:
+        raise BadInput('A model with one output has no difference of outcomes: ask for quantity="logit".')
+    return values[target.index] - others.max()

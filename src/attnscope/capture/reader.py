@@ -1,0 +1,148 @@
+"""How one model is fed and where its answer is read: the model with all that was found out about it."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..record.attention import Stack
+from .batching import padded
+from .families import longest_input
+from .instrument import is_decoder_only
+from .outcomes import outcome_labels, prediction_of, probabilities_of
+from .passage import Passage
+from .readout import Pooling, distribution, pooling_of_sentence_encoder, position_read
+from .tasks import Task, checked_task, task_of
+
+Inputs = Mapping[str, Int[Tensor, " _"]]
+"""What a model is given for one text, without padding: `input_ids` and whatever else it takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """A model, its tokenizer, its task, where it reads its answer and what its answers are called."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    task: Task
+    pooling: Pooling
+    labels: tuple[str, ...] | None
+
+    @cached_property
+    def longest(self) -> int | None:
+        """How many tokens the model can read."""
+        return longest_input(self.model)
+
+    @cached_property
+    def has_both_sides(self) -> bool:
+        """Whether this is an encoder with a decoder."""
+        return bool(self.model.config.is_encoder_decoder)
+
+    @cached_property
+    def stacks(self) -> tuple[Stack, ...]:
+        """The stacks this model has; the first is the one recorded by default."""
+        if self.has_both_sides:
+            return ("cross", "encoder", "decoder")
+        return ("decoder",) if is_decoder_only(self.model) else ("encoder",)
+
+    @cached_property
+    def padding(self) -> int:
+        """The id that fills a batch: the model's own if it has one, as some count positions or find the end by it."""
+        for holder in (self.model.config, self.tokenizer):
+            if getattr(holder, "pad_token_id", None) is not None:
+                return int(holder.pad_token_id)
+        return 0
+
+    @cached_property
+    def takes_batches(self) -> bool:
+        """Not where the model could not tell padding from text: a causal classifier without a padding token."""
+        finds_end = self.task == "classifier" and is_decoder_only(self.model)
+        return not finds_end or getattr(self.model.config, "pad_token_id", None) is not None
+
+    def batched(self, items: Sequence[Inputs]) -> dict[str, Any]:
+        """Items as one padded batch on the model's device, with masks, and no cache where the model would keep one."""
+        accepted = inspect.signature(self.model.forward).parameters
+        device: torch.device = self.model.get_input_embeddings().weight.device  # type: ignore[assignment]
+        batch: dict[str, Any] = {}
+        for name, mask_name in (("input_ids", "attention_mask"), ("decoder_input_ids", "decoder_attention_mask")):
+            if name in items[0]:
+                ids, mask = padded([item[name] for item in items], self.padding)
+                batch[name] = ids.to(device)
+                if mask_name in accepted:
+                    batch[mask_name] = mask.to(device)
+        if "token_type_ids" in accepted and "token_type_ids" in items[0]:
+            batch["token_type_ids"] = padded([item["token_type_ids"] for item in items], 0)[0].to(device)
+        if "use_cache" in accepted:
+            batch["use_cache"] = False
+        return batch
+
+    def position(self, item: Inputs) -> int | None:
+        """The position at which the model reads its answer, or None where it pools over all."""
+        if "decoder_input_ids" not in item:
+            return position_read(self.model, self.pooling, item["input_ids"], self.tokenizer.mask_token_id)
+        if self.task == "classifier":
+            # the decoder reads the source once more, and answers where the source ends
+            ends = (item["input_ids"] == self.model.config.eos_token_id).nonzero().flatten()
+            return int(ends[-1]) if len(ends) else len(item["input_ids"]) - 1
+        return len(item["decoder_input_ids"]) - 1
+
+    def readout(self, passage: Passage, stack: Stack) -> Float[Tensor, " query"]:
+        """The read-out of a passage in a stack; an encoder below a decoder is read everywhere alike."""
+        queries = len(passage.sides(stack)[0])
+        below_decoder = passage.target is not None and stack == "encoder"
+        return distribution(None if below_decoder else self.position(passage.inputs), queries)
+
+    def logits(self, output: Any, row: int, item: Inputs) -> Float[Tensor, " outcome"] | None:
+        """What the model says of each outcome where it reads its answer, or None where it answers nothing."""
+        logits = getattr(output, "logits", None)
+        logits = getattr(output, "prediction_logits", None) if logits is None else logits
+        if self.task == "encoder" or logits is None:
+            return None
+        if self.task == "classifier":
+            return logits[row]  # type: ignore[no-any-return]
+        if self.task == "masked_lm" and not bool((item["input_ids"] == self.tokenizer.mask_token_id).any()):
+            return None
+        position = self.position(item)
+        return None if position is None else logits[row, position]
+
+    def probabilities(self, logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
+        """The probability of each outcome."""
+        return probabilities_of(self.model, self.task, logits)
+
+    def prediction(self, logits: Float[Tensor, " outcome"] | None) -> tuple[tuple[str, float], ...]:
+        """(label, probability) pairs, best first; none where the model answers nothing."""
+        return () if logits is None else prediction_of(self.probabilities(logits.detach()), self.labels, self.tokenizer)
+
+
+def reader_of(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    task: str | None,
+    readout: Pooling | None,
+    labels: Sequence[str] | None,
+) -> Reader:
+    """Find out what a model is for; what the user says overrides what is found."""
+    found = task_of(model) if task is None else checked_task(task)
+    return Reader(
+        model=model,
+        tokenizer=tokenizer,
+        task=found,
+        pooling=readout or _own_pooling(model, found),
+        labels=tuple(outcome_labels(model, labels)) if found == "classifier" else None,
+    )
+
+
+def _own_pooling(model: PreTrainedModel, task: Task) -> Pooling:
+    if model.config.is_encoder_decoder or is_decoder_only(model):
+        return "last"
+    if task == "classifier":
+        return "mean" if getattr(model.config, "classifier_pooling", "cls") == "mean" else "first"
+    if task == "masked_lm":
+        return "mask"
+    return pooling_of_sentence_encoder(model.config.name_or_path or "") or "mean"

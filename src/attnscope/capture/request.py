@@ -1,0 +1,59 @@
+"""What a record shall hold, checked before anything runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from ..errors import BadInput
+from ..record.attention import Stack
+from ..record.target import SUM, Quantity
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a record shall hold."""
+
+    stack: Stack
+    gradients: bool
+    target: int | str | None
+    quantity: Quantity
+    heads: Literal["all", "mean"]
+    queries_and_keys: bool
+    values: bool
+
+
+def wished(
+    stacks: Sequence[Stack],
+    *,
+    stack: str | None = None,
+    gradients: bool = False,
+    target: int | str | None = None,
+    quantity: str = "logit",
+    heads: str = "all",
+    queries_and_keys: bool = False,
+    values: bool = False,
+) -> Request:
+    """What the user asks of a model with these stacks, or one sentence about what it cannot give."""
+    if stack is not None and stack not in stacks:
+        raise BadInput(f"This model has no {stack} stack: choose from {', '.join(sorted(stacks))}.")
+    if heads not in ("all", "mean"):
+        raise BadInput(f'heads is "all" or "mean" at capture, not {heads!r}; record.select(heads=...) chooses heads.')
+    if heads == "mean" and (queries_and_keys or values):
+        raise BadInput('Queries, keys and values belong to single heads: take them with heads="all".')
+    if quantity not in get_args(Quantity):
+        raise BadInput(f"A gradient is of a logit, probability or difference, not of {quantity!r}.")
+    if target == SUM and quantity == "difference":
+        raise BadInput(
+            'The sum of all outcomes has no difference to another: ask for quantity="logit" or "probability".'
+        )
+    if target is not None and not gradients:
+        raise BadInput("A target is what gradients are taken of: pass gradients=True with it.")
+    return Request(
+        stack=cast(Stack, stack or stacks[0]),
+        gradients=gradients,
+        target=target,
+        quantity=cast(Quantity, quantity),
+        heads=cast(Literal["all", "mean"], heads),
+        queries_and_keys=queries_and_keys,
+        values=values,
+    )

@@ -1,0 +1,191 @@
+"""The recipe of the shipped demo model: a small BERT that reads a sentence up to its verb and tells its number."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import Punctuation, WhitespaceSplit
+from tokenizers.pre_tokenizers import Sequence as PreTokenizers
+from tokenizers.processors import TemplateProcessing
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+from attnscope.errors import BadInput
+from attnscope.files import written_atomically
+from attnscope.lab.demo_card import model_card
+from attnscope.lab.train import Measurement, train, warmup_then_decay, write_log
+from attnscope.syntax import AgreementSentence, agreement_sentences, vocabulary
+
+LABELS = ("singular", "plural")
+STEPS = 3500
+SENTENCES_PER_STEP = 64
+STEPS_PER_DRAW = 8
+HELD_OUT_SHARE = 8  # every so many-th prefix is never trained on
+HELD_OUT_SENTENCES = 6000
+LONGEST_INPUT = 64
+SEEDS_APART = 1_000_000_000  # more than any number of steps, so that no two trainings share a batch
+
+
+def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEPS) -> Path:
+    """Train the demo model into the folder `out` and return it: an ordinary Hugging Face folder with a model card.
+
+    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
+    there and ends with the very same weights; a finished one is left as it is.
+    """
+    unfinished = out / "unfinished"
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if not resume:
+            raise BadInput(f"{out} is not an empty folder; choose another, or resume the training in it.")
+        if (out / "README.md").exists() and not unfinished.exists():
+            return out
+        if not unfinished.exists():
+            raise BadInput(f"{out} holds no unfinished training that could be resumed.")
+    unfinished.mkdir(parents=True, exist_ok=True)
+
+    tokenizer = build_tokenizer()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build_model(len(tokenizer))
+
+        def measure(step: int) -> Measurement:
+            batch = training_batch(seed, step)
+            texts = with_blanks([sentence.prefix for sentence in batch], Random(SEEDS_APART * seed + step))
+            targets = torch.tensor([LABELS.index(sentence.number) for sentence in batch])
+            output = model(**tokenizer(texts, padding=True, return_tensors="pt"), labels=targets)
+            accuracy = (output.logits.argmax(dim=-1) == targets).float().mean().item()
+            return Measurement(output.loss, accuracy)
+
+        log = train(
+            model,
+            measure,
+            warmup_then_decay(peak=1e-3, warmup=min(300, steps // 4), steps=steps),
+            steps,
+            recipe={"task": "demo", "seed": seed, "steps": steps},
+            checkpoint=unfinished / "checkpoint.safetensors",
+        )
+    model.eval()
+    accuracy = accuracy_by_attractors(model, tokenizer, list(islice(held_out_sentences(), HELD_OUT_SENTENCES)))
+    write_log(out / "training_log.jsonl", log)
+    _write_model(out, model, tokenizer, model_card(accuracy, seed, steps, SENTENCES_PER_STEP, len(vocabulary())))
+    shutil.rmtree(unfinished)
+    return out
+
+
+def training_batch(seed: int, step: int) -> list[AgreementSentence]:
+    """The sentences of one step: a pure function of the training's seed and the step."""
+    draw, turn = divmod(step, STEPS_PER_DRAW)
+    return _training_draw(seed, draw)[turn * SENTENCES_PER_STEP : (turn + 1) * SENTENCES_PER_STEP]
+
+
+@lru_cache(maxsize=1)
+def _training_draw(seed: int, draw: int) -> list[AgreementSentence]:
+    """The sentences of several steps, the short ones first: batches of like lengths need little padding."""
+    drawn = agreement_sentences(SEEDS_APART * (seed + 1) + draw)
+    trained = (sentence for sentence in drawn if not is_held_out(sentence.prefix))
+    return sorted(islice(trained, STEPS_PER_DRAW * SENTENCES_PER_STEP), key=lambda sentence: len(sentence.prefix))
+
+
+def held_out_sentences(seed: int = 0) -> Iterator[AgreementSentence]:
+    """Sentences whose words before the verb no training ever sees, whatever its seed."""
+    return (sentence for sentence in agreement_sentences(seed) if is_held_out(sentence.prefix))
+
+
+def is_held_out(prefix: Sequence[str]) -> bool:
+    """Whether a prefix is kept for testing, decided by its words alone."""
+    return crc32(" ".join(prefix).encode()) % HELD_OUT_SHARE == 0
+
+
+def with_blanks(prefixes: Sequence[Sequence[str]], dice: Random) -> list[str]:
+    """The prefixes as texts in which a few words are blanked out.
+
+    Explanations later blank out one token at a time and ask what changes; the model must have met such texts.
+    """
+
+    def blanked(word: str) -> str:
+        draw = dice.random()
+        return "[UNK]" if draw < 0.02 else "[MASK]" if draw < 0.03 else word
+
+    return [" ".join(blanked(word) for word in prefix) for prefix in prefixes]
+
+
+def accuracy_by_attractors(
+    model: BertForSequenceClassification, tokenizer: PreTrainedTokenizerFast, sentences: Sequence[AgreementSentence]
+) -> dict[int, tuple[int, int]]:
+    """For each number of attractors: how many verbs the model gets right, and of how many."""
+    counts: dict[int, tuple[int, int]] = {}
+    for start in range(0, len(sentences), 256):
+        batch = sentences[start : start + 256]
+        texts = [" ".join(sentence.prefix) for sentence in batch]
+        with torch.inference_mode():
+            answers = model(**tokenizer(texts, padding=True, return_tensors="pt")).logits.argmax(dim=-1).tolist()
+        for sentence, answer in zip(batch, answers, strict=True):
+            right, total = counts.get(sentence.attractors, (0, 0))
+            counts[sentence.attractors] = (right + (LABELS[answer] == sentence.number), total + 1)
+    return dict(sorted(counts.items()))
+
+
+def build_tokenizer() -> PreTrainedTokenizerFast:
+    """One token per word of the grammar, lower-cased, punctuation apart, with BERT's special tokens."""
+    special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    words = {word: index for index, word in enumerate((*special.values(), *vocabulary()))}
+    tokenizer = Tokenizer(WordLevel(words, unk_token="[UNK]"))
+    tokenizer.normalizer = Lowercase()
+    tokenizer.pre_tokenizer = PreTokenizers([WhitespaceSplit(), Punctuation()])
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, words[token]) for token in ("[CLS]", "[SEP]")],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=LONGEST_INPUT,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        **{f"{name}_token": token for name, token in special.items()},
+    )
+
+
+def build_model(vocabulary_size: int) -> BertForSequenceClassification:
+    """The untrained model; its weights come from torch's generator."""
+    return BertForSequenceClassification(
+        BertConfig(
+            architectures=[BertForSequenceClassification.__name__],
+            vocab_size=vocabulary_size,
+            hidden_size=128,
+            num_hidden_layers=6,
+            num_attention_heads=8,
+            intermediate_size=256,
+            max_position_embeddings=LONGEST_INPUT,
+            type_vocab_size=2,
+            # Every step draws new sentences, so there is nothing to overfit.
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            id2label=dict(enumerate(LABELS)),
+            problem_type="single_label_classification",
+            label2id={label: index for index, label in enumerate(LABELS)},
+        )
+    )
+
+
+def _write_model(
+    out: Path, model: BertForSequenceClassification, tokenizer: PreTrainedTokenizerFast, card: str
+) -> None:
+    """Write the Hugging Face files through a folder of their own, since their writers are not atomic."""
+    with tempfile.TemporaryDirectory(dir=out / "unfinished") as name:
+        folder = Path(name)
+        model.config.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        # What model.save_pretrained writes, without its progress bar.
+        save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        for path in sorted(folder.iterdir(), key=lambda path: path.name == "README.md"):  # the card last: it says done
+            with written_atomically(out / path.name) as temporary:
+                shutil.copyfile(path, temporary)

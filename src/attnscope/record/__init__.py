@@ -1,0 +1,8 @@
+"""What one model did on one text, and what a method says of it."""
+
+from .attention import AttentionRecord as AttentionRecord
+from .model import Model as Model
+from .model import Text as Text
+from .scores import TokenScores as TokenScores
+from .target import Target as Target
+from .tokens import readable as readable

@@ -1,0 +1,317 @@
+"""AttentionRecord: what one model did on one text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..errors import BadInput
+from . import checks, sketch, storage, words
+from .from_weights import stacked_layers
+from .target import Target
+
+Stack = Literal["encoder", "decoder", "cross"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AttentionRecord:
+    """Tokens, attention weights and read-out of one model on one text; frozen, with no model inside.
+
+    Axes are always `layer head query key`: a row is a query (the token that attends), a column a key (the token
+    attended to), layers and heads count from zero. Weights are checked on construction: finite, not negative, rows that
+    sum to one within 1e-3 (1e-2 from bfloat16), and then renormalised in float32.
+    """
+
+    weights: Float[Tensor, "layer head query key"]
+    query_tokens: tuple[str, ...]
+    key_tokens: tuple[str, ...]
+    stack: Stack
+    causal: bool
+    readout: Float[Tensor, " query"]
+    """Where the model reads its answer: a distribution over the queries."""
+    prediction: tuple[tuple[str, float], ...] = ()
+    """(label, probability) pairs, best first; for a model with a single output, its value."""
+
+    query_word_ids: tuple[int | None, ...] = ()
+    """The word each token belongs to, unique over a pair of texts; None for special tokens. By default each token is
+    one."""
+    key_word_ids: tuple[int | None, ...] = ()
+    query_special: tuple[bool, ...] = ()
+    """Which tokens the tokenizer put there ([CLS], [SEP], <s>, ...)."""
+    key_special: tuple[bool, ...] = ()
+    masked_queries: tuple[bool, ...] = ()
+    """Queries that may attend to nothing, and so have rows of zeros."""
+    layers: tuple[int, ...] = ()
+    """The number each layer has in the model, where `select` has kept only some."""
+    heads: tuple[int, ...] = ()
+    pooled: Literal["mean"] | None = None
+    """"mean" where only the mean over heads was kept, as the single head 0."""
+
+    queries: Float[Tensor, "layer head query head_width"] | None = None
+    """Query vectors after rotary embedding: softmax(softcap(scaling * queries @ keys.T) + score_bias) are the
+    weights."""
+    keys: Float[Tensor, "layer head key head_width"] | None = None
+    scaling: tuple[float, ...] | None = None
+    softcap: float | None = None
+    score_bias: Float[Tensor, "layer #head query key"] | None = None
+    """What the model adds to its scores: position biases, and -inf where the mask hides a key."""
+    values: Float[Tensor, "layer head key model_width"] | None = None
+    """Value vectors after the head's part of the output projection: what attending to a key adds to the residual
+    stream."""
+    embeddings: Float[Tensor, "key embedding_width"] | None = None
+    embedding_gradients: Float[Tensor, "key embedding_width"] | None = None
+    attention_gradients: Float[Tensor, "layer head query key"] | None = None
+    target: Target | None = None
+    """What the gradients are of."""
+
+    text: str | tuple[str, ...] | None = None
+    inputs: Mapping[str, Int[Tensor, " _"]] = field(default_factory=dict)
+    """What the model was given (`input_ids`, ...), without padding, so that a method can run it again."""
+    card: Mapping[str, Any] = field(default_factory=dict)
+    """Where this comes from: model and revision, dtype, attention implementation, package versions, date."""
+
+    def __post_init__(self) -> None:
+        if self.weights.ndim != 4:
+            raise BadInput(
+                f"Attention weights are [layer, head, query, key]; these have the shape {tuple(self.weights.shape)}."
+            )
+        layers, heads, queries, keys = self.weights.shape
+        self._fill("query_word_ids", tuple(range(queries)))
+        self._fill("key_word_ids", self.query_word_ids if queries == keys else tuple(range(keys)))
+        self._fill("query_special", (False,) * queries)
+        self._fill("key_special", self.query_special if queries == keys else (False,) * keys)
+        self._fill("masked_queries", (False,) * queries)
+        self._fill("layers", tuple(range(layers)))
+        self._fill("heads", tuple(range(heads)))
+        for name in ("query_tokens", "query_word_ids", "query_special", "masked_queries", "readout"):
+            checks.check_length(name, len(getattr(self, name)), queries, "query")
+        for name in ("key_tokens", "key_word_ids", "key_special"):
+            checks.check_length(name, len(getattr(self, name)), keys, "key")
+        shapes: dict[str, list[int | None]] = {
+            "layers": [layers],
+            "heads": [heads],
+            "queries": [layers, heads, queries, None],
+            "keys": [layers, heads, keys, None],
+            "values": [layers, heads, keys, None],
+            "score_bias": [layers, None, queries, keys],
+            "embeddings": [keys, None],
+            "embedding_gradients": [keys, None],
+            "attention_gradients": [layers, heads, queries, keys],
+        }
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            if value is not None:
+                checks.check_shape(name, value.shape if isinstance(value, Tensor) else [len(value)], shape)
+        object.__setattr__(self, "weights", checks.checked_weights(self.weights, self.masked_queries))
+        object.__setattr__(self, "readout", checks.checked_readout(self.readout))
+        if self.stack not in ("encoder", "decoder", "cross"):
+            raise BadInput(f"A stack is encoder, decoder or cross, not {self.stack!r}.")
+        if self.stack != "cross" and self.query_tokens != self.key_tokens:
+            raise BadInput("Queries and keys of self-attention are the same tokens; for two texts give stack='cross'.")
+        if self.causal:
+            checks.check_causal(self.weights)
+
+    def _fill(self, name: str, default: tuple[Any, ...]) -> None:
+        if not getattr(self, name):
+            object.__setattr__(self, name, default)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens, where queries and keys are the same ones."""
+        return self._of_both("tokens")
+
+    @property
+    def word_ids(self) -> tuple[int | None, ...]:
+        """The word each token belongs to, unique over a pair of texts; None for special tokens."""
+        return self._of_both("word_ids")
+
+    @property
+    def special(self) -> tuple[bool, ...]:
+        """Which tokens are special."""
+        return self._of_both("special")
+
+    def _of_both(self, name: str) -> tuple[Any, ...]:
+        if self.stack == "cross":
+            raise BadInput(f"A cross-attention record has two texts: ask for query_{name} or key_{name}.")
+        value: tuple[Any, ...] = getattr(self, f"query_{name}")
+        return value
+
+    @classmethod
+    def from_weights(
+        cls,
+        attentions: Any,
+        tokens: Sequence[str],
+        causal: bool | None = None,
+        *,
+        key_tokens: Sequence[str] | None = None,
+        index: int | None = None,
+        attention_mask: Any = None,
+        readout: Any = None,
+        word_ids: Sequence[int | None] | None = None,
+        special: Sequence[bool] | None = None,
+        masked_queries: Sequence[bool] | None = None,
+        card: Mapping[str, Any] | None = None,
+    ) -> "AttentionRecord":
+        """A record of any weights from any model (see `stacked_layers` for the forms taken).
+
+        `tokens` are the queries, and the keys too unless `key_tokens` makes this cross-attention. `causal=None` looks
+        whether any query attends ahead. `attention_mask` (1 = real) drops padding. The read-out is the last token if
+        causal, else uniform, or `readout`: a position or a distribution.
+
+        >>> AttentionRecord.from_weights([[[[1.0, 0.0], [0.5, 0.5]]]], ["so", "long"]).causal
+        True
+
+        """
+        weights = stacked_layers(attentions, index)
+        query_tokens = tuple(str(token) for token in tokens)
+        checks.check_length("tokens", len(query_tokens), weights.shape[2], "query")
+        if key_tokens is None and weights.shape[2] != weights.shape[3]:
+            raise BadInput(
+                f"These weights have {weights.shape[2]} queries and {weights.shape[3]} keys:"
+                " for cross-attention give the tokens attended to as key_tokens=."
+            )
+        word_ids = tuple(word_ids or range(len(query_tokens)))
+        special, masked_queries = tuple(special or ()), tuple(masked_queries or ())
+        if attention_mask is not None:
+            if key_tokens is not None:
+                raise BadInput("attention_mask= is for self-attention; cut the padding of cross-attention off before.")
+            real = torch.as_tensor(attention_mask).reshape(-1).bool()
+            checks.check_length("attention_mask", len(real), weights.shape[2], "query")
+            kept = real.nonzero().flatten().tolist()
+            weights = weights[:, :, kept][..., kept]
+            query_tokens, word_ids, special, masked_queries = (
+                tuple(values[position] for position in kept) if values else ()
+                for values in (query_tokens, word_ids, special, masked_queries)
+            )
+        if causal is None:
+            causal = key_tokens is None and checks.looks_causal(weights)
+        return cls(
+            weights=weights,
+            query_tokens=query_tokens,
+            key_tokens=query_tokens if key_tokens is None else tuple(str(token) for token in key_tokens),
+            stack="cross" if key_tokens is not None else "decoder" if causal else "encoder",
+            causal=causal,
+            readout=_distribution(readout, len(query_tokens), causal),
+            query_word_ids=word_ids,
+            key_word_ids=word_ids if key_tokens is None else (),
+            query_special=special,
+            key_special=special if key_tokens is None else (),
+            masked_queries=masked_queries,
+            card=card or {"model": None},
+        )
+
+    def words(self) -> "AttentionRecord":
+        """The same record at word level: sums over keys, means over queries, so rows still sum to one.
+
+        A word is what the tokenizer calls one; special tokens stay alone and the read-out sums. Queries, keys, values,
+        embeddings and gradients are dropped, as words have none. A method on `record.words()` is not `scores.words()`:
+        the first computes on merged attention, the second merges computed scores.
+        """
+        query_groups = words.word_groups(self.query_word_ids, self.query_special)
+        key_groups = words.word_groups(self.key_word_ids, self.key_special)
+        merged = words.merge_queries(words.merge_keys(self.weights, key_groups), query_groups, self.masked_queries)
+        return type(self)(
+            weights=merged,
+            query_tokens=words.word_labels(self.query_tokens, query_groups),
+            key_tokens=words.word_labels(self.key_tokens, key_groups),
+            stack=self.stack,
+            causal=self.causal and checks.looks_causal(merged),
+            readout=words.merge_readout(self.readout, query_groups),
+            prediction=self.prediction,
+            query_special=tuple(self.query_special[group[0]] for group in query_groups),
+            key_special=tuple(self.key_special[group[0]] for group in key_groups),
+            masked_queries=tuple(all(self.masked_queries[position] for position in group) for group in query_groups),
+            layers=self.layers,
+            heads=self.heads,
+            pooled=self.pooled,
+            text=self.text,
+            card=self.card,
+        )
+
+    def select(
+        self, layers: int | Sequence[int] | None = None, heads: int | Sequence[int] | None = None
+    ) -> "AttentionRecord":
+        """The record of only these layers and heads, counted by position from zero (negative from the end)."""
+        layer_positions = _positions(layers, len(self.layers), "layer")
+        head_positions = _positions(heads, len(self.heads), "head")
+
+        def cut(tensor: Tensor | None) -> Tensor | None:
+            if tensor is None:
+                return None
+            tensor = tensor[layer_positions]
+            return tensor if tensor.shape[1] == 1 < len(self.heads) else tensor[:, head_positions]
+
+        per_head = ("weights", "queries", "keys", "values", "score_bias", "attention_gradients")
+        cut_fields: dict[str, Any] = {name: cut(getattr(self, name)) for name in per_head}
+        return replace(
+            self,
+            layers=tuple(self.layers[position] for position in layer_positions),
+            heads=tuple(self.heads[position] for position in head_positions),
+            scaling=self.scaling and tuple(self.scaling[position] for position in layer_positions),
+            **cut_fields,
+        )
+
+    def logits(self) -> Float[Tensor, "layer head query key"]:
+        """The scores whose softmax is `weights`: softcap(scaling * queries @ keys.T) + score_bias."""
+        if self.queries is None or self.keys is None or self.scaling is None:
+            raise BadInput(
+                "This record holds no queries and keys: take it with model.record(text, queries_and_keys=True)."
+            )
+        scaled = self.queries @ self.keys.transpose(-1, -2) * torch.tensor(self.scaling).reshape(-1, 1, 1, 1)
+        if self.softcap is not None:
+            scaled = self.softcap * torch.tanh(scaled / self.softcap)
+        return scaled if self.score_bias is None else scaled + self.score_bias
+
+    def save(self, path: str | Path, precision: storage.Precision = "float32") -> Path:
+        """Write to a safetensors file, atomically: weights as float32, float16 or uint8, everything else exactly.
+
+        The largest error that the precision costs is measured and stored: `card["storage"]["largest_error"]` of the
+        record that is loaded. A 12 x 12 x 512 x 512 record takes 38 MB as uint8.
+        """
+        return storage.write(Path(path), {entry.name: getattr(self, entry.name) for entry in fields(self)}, precision)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "AttentionRecord":
+        """Read what `save` wrote."""
+        return cls(**storage.read(Path(path)))
+
+    def __repr__(self) -> str:
+        layers, heads, queries, keys = self.weights.shape
+        size = f"{queries} tokens" if self.stack != "cross" else f"{queries} query x {keys} key tokens"
+        head_words = "head mean" if self.pooled else f"{heads} heads"
+        name = self.card.get("model") or "from weights"
+        answer = f", {self.prediction[0][0]!r} {self.prediction[0][1]:.3f}" if self.prediction else ""
+        causal = ", causal" if self.causal else ""
+        return f"AttentionRecord({name}: {layers} layers x {head_words}, {size}, {self.stack}{causal}{answer})"
+
+    def _repr_html_(self) -> str:
+        return sketch.record_html(
+            repr(self), self.key_tokens, self.key_special, self.weights, self.readout, self.layers
+        )
+
+
+def _distribution(readout: Any, length: int, causal: bool) -> Tensor:
+    """A read-out from what a user gives: nothing, a position, or weights."""
+    if readout is None:
+        return torch.eye(length)[-1] if causal else torch.full((length,), 1 / length)
+    if isinstance(readout, int):
+        if not -length <= readout < length:
+            raise BadInput(f"readout={readout} is outside the {length} query tokens.")
+        return torch.eye(length)[readout]
+    return torch.as_tensor(readout, dtype=torch.float32)
+
+
+def _positions(chosen: int | Sequence[int] | None, length: int, axis: str) -> list[int]:
+    if chosen is None:
+        return list(range(length))
+    positions = [chosen] if isinstance(chosen, int) else list(chosen)
+    for position in positions:
+        if not -length <= position < length:
+            raise BadInput(f"There is no {axis} {position}: this record has {length}, counted from 0.")
+    if not positions:
+        raise BadInput(f"No {axis} was chosen: name at least one of the {length}.")
+    return [position % length for position in positions]

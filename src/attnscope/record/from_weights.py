@@ -1,0 +1,126 @@
+"""Any attention weights, any model: what users have in hand, brought to `[layer, head, query, key]`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import BadInput
+
+NO_WEIGHTS = (
+    "These attentions hold no weights: sdpa and flash attention never build the matrix, so the model returns None or an"
+    ' empty tuple; load it with attn_implementation="eager" and call it with output_attentions=True, or let'
+    " attnscope.load(model, tokenizer=tokenizer).record(text) do it."
+)
+
+
+def stacked_layers(attentions: Any, index: int | None) -> Float[Tensor, "layer head query key"]:
+    """Bring attentions of any common form to one tensor.
+
+    Taken are: a tuple per layer of `(batch, heads, query, key)` as Hugging Face models return it, or of `(heads, query,
+    key)`; an array or nested list `[layer, head, query, key]`, `[layer, batch, head, query, key]`, one layer `[head,
+    query, key]` or one map `[query, key]`; and the per-step tuples of `generate()`. Arrays may be torch, NumPy or
+    nested lists. `index` chooses the item of a batch.
+    """
+    if attentions is None:
+        raise BadInput(NO_WEIGHTS)
+    if hasattr(attentions, "beam_indices") or hasattr(attentions, "attentions"):
+        raise BadInput("Give the attentions of this output, for example output.attentions, not the output itself.")
+    if not _is_sequence_of_arrays(attentions):
+        return _from_array(_tensor(attentions), index)
+    if len(attentions) == 0 or any(layer is None for layer in attentions):
+        raise BadInput(NO_WEIGHTS)
+    if all(_is_sequence_of_arrays(step) for step in attentions):
+        return _from_steps(attentions)
+    layers = [_one_layer(_tensor(layer), number, index) for number, layer in enumerate(attentions)]
+    shapes = {tuple(layer.shape) for layer in layers}
+    if len(shapes) > 1:
+        raise BadInput(f"The layers differ in shape ({', '.join(map(str, sorted(shapes)))}); give one stack at a time.")
+    return torch.stack(layers)
+
+
+def _is_sequence_of_arrays(value: Any) -> bool:
+    """Whether this is a tuple or list of arrays (or None, or again such tuples), not of plain nested numbers."""
+    if not isinstance(value, (tuple, list)):
+        return False
+    return all(
+        entry is None or len(getattr(entry, "shape", ())) > 0 or _is_sequence_of_arrays(entry) for entry in value
+    )
+
+
+def _tensor(values: Any) -> Tensor:
+    if isinstance(values, Tensor):
+        return values.detach()
+    try:
+        tensor = torch.as_tensor(values)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise BadInput(f"These attention weights are not an array of numbers ({error}).") from None
+    return tensor if tensor.is_floating_point() else tensor.to(torch.float32)
+
+
+def _from_array(array: Tensor, index: int | None) -> Float[Tensor, "layer head query key"]:
+    if array.numel() == 0:
+        raise BadInput(NO_WEIGHTS)
+    if array.ndim == 5:
+        return torch.stack([_one_layer(layer, number, index) for number, layer in enumerate(array)])
+    if array.ndim not in (2, 3, 4):
+        raise BadInput(
+            f"Attention weights of shape {tuple(array.shape)} cannot be read: give [layer, head, query, key], or a"
+            " tuple per layer of (batch, heads, query, key)."
+        )
+    return array.reshape((1,) * (4 - array.ndim) + tuple(array.shape))
+
+
+def _one_layer(layer: Tensor, number: int, index: int | None) -> Float[Tensor, "head query key"]:
+    if layer.ndim == 2:
+        return layer.unsqueeze(0)
+    if layer.ndim == 3:
+        return layer
+    if layer.ndim != 4:
+        raise BadInput(f"Layer {number} has the shape {tuple(layer.shape)}; (batch, heads, query, key) was expected.")
+    batch = layer.shape[0]
+    if index is None and batch > 1:
+        raise BadInput(
+            f"These attentions are of a batch of {batch} texts: say which one with index=0 to index={batch - 1}."
+        )
+    if index is not None and not -batch <= index < batch:
+        raise BadInput(f"index={index} is outside this batch of {batch}.")
+    return layer[index or 0]
+
+
+def _from_steps(steps: Sequence[Sequence[Tensor]]) -> Float[Tensor, "layer head query key"]:
+    """Stitch the steps of `generate()`: the prompt's square, then one row per new token.
+
+    The last token generated has no row, as the model never read it. A sliding-window layer returns only the last keys
+    it still holds, so short rows are aligned to the right.
+    """
+    if any(layer is None for step in steps for layer in step) or any(len(step) == 0 for step in steps):
+        raise BadInput(NO_WEIGHTS)
+    if any(layer.ndim != 4 or layer.shape[0] != 1 for step in steps for layer in step):
+        raise BadInput(
+            "These are the steps of generate() for several sequences (a batch, or beams, which reorder them): generate"
+            " one prompt with num_beams=1, or use attnscope.load(model).record_generation(prompt)."
+        )
+    if len({len(step) for step in steps}) > 1:
+        raise BadInput("The steps of generate() differ in their number of layers; give one stack at a time.")
+    queries = sum(step[0].shape[2] for step in steps)
+    first_queries, first_keys = steps[0][0].shape[2:]
+    # over itself a decoder sees no more keys than it has tokens; over a source it sees the whole source at every step
+    same_keys = len(steps) > 1 and {step[0].shape[3] for step in steps} == {first_keys}
+    cross = first_keys > first_queries or (same_keys and first_queries == 1)
+    keys = first_keys if cross else queries
+    layers = []
+    for number in range(len(steps[0])):
+        rows = steps[0][number].new_zeros(steps[0][number].shape[1], queries, keys)
+        seen = 0
+        for step in steps:
+            block = step[number][0]
+            seen += block.shape[1]
+            end = keys if cross else seen
+            if block.shape[2] > end:
+                raise BadInput(f"A step of generate() attends to {block.shape[2]} keys after only {end} tokens.")
+            rows[:, seen - block.shape[1] : seen, end - block.shape[2] : end] = block
+        layers.append(rows)
+    return torch.stack(layers)

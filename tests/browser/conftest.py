@@ -1,0 +1,56 @@
+"""Debian's Chromium for the browser tests: a page, and what it asked for and complained about."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+OFFLINE = ("file:", "data:", "blob:", "about:")
+
+
+@dataclass
+class Seen:
+    """What a page did beside drawing: requests that leave the file, and errors in its console."""
+
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the whole run."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Chromium is missing: install Debian's package chromium to run the browser tests.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def seen() -> Seen:
+    """Filled by `page` while the test runs; a view that works offline leaves it `Seen()`."""
+    return Seen()
+
+
+@pytest.fixture
+def page(browser: Browser, seen: Seen) -> Iterator[Page]:
+    """A fresh page whose outside requests and errors are in `seen`."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.on("request", lambda request: request.url.startswith(OFFLINE) or seen.requests.append(request.url))
+    page.on("console", lambda message: message.type != "error" or seen.errors.append(message.text))
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    yield page
+    context.close()

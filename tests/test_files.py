@@ -1,0 +1,61 @@
+"""A file written atomically is the old one or the new one, whatever happens in between."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnscope.files import written_atomically
+
+
+def test_the_content_arrives_and_nothing_else_is_left(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "folder" / "note.txt"
+    with written_atomically(target) as temporary:
+        temporary.write_text("whole")
+        assert temporary.parent == target.parent
+        assert not target.exists()
+    assert target.read_text() == "whole"
+    assert [path.name for path in target.parent.iterdir()] == ["note.txt"]
+
+
+def test_the_suffix_is_kept_for_writers_that_read_it(tmp_path: Path) -> None:
+    with written_atomically(tmp_path / "figure.svg") as temporary:
+        assert temporary.suffix == ".svg"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_keeps_the_old_file_and_removes_the_temporary_one(tmp_path: Path, error: type[BaseException]) -> None:
+    target = tmp_path / "note.txt"
+    target.write_text("old")
+    with pytest.raises(error), written_atomically(target) as temporary:
+        temporary.write_text("ne")
+        raise error
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_kill_while_writing_keeps_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "note.txt"
+    target.write_text("old")
+    script = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from attnscope.files import written_atomically\n"
+        "with written_atomically(Path(sys.argv[1])) as temporary:\n"
+        "    temporary.write_text('half of the n')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    died = subprocess.run([sys.executable, "-c", script, str(target)], check=False)
+    assert died.returncode != 0
+    assert target.read_text() == "old"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no permission bits")
+def test_the_file_has_the_permissions_of_a_plainly_created_one(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.txt"
+    plain.write_text("")
+    with written_atomically(tmp_path / "atomic.txt") as temporary:
+        temporary.write_text("")
+    assert (tmp_path / "atomic.txt").stat().st_mode == plain.stat().st_mode

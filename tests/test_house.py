@@ -1,0 +1,190 @@
+"""The house rules, checked: what starts fast, what imports what, what the papers on the wall say."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import attnscope
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "attnscope"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+MAP = (ROOT / "docs" / "architecture.md").read_text()
+
+OPTIONAL = (
+    "anywidget captum conllu fastapi igraph matplotlib networkx ortools ray sacrebleu sentencepiece sklearn spacy "
+    "statsmodels wordcloud"
+).split()
+
+
+def run(code: str, **options) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level names of everything a file imports, wherever in the file it does."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module.split(".")[0])
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module" and node.args:
+            found |= {str(part.value).split(".")[0] for part in node.args if isinstance(part, ast.Constant)}
+    return found
+
+
+def fenced(text: str, heading: str) -> str:
+    """The first fenced block after a heading."""
+    assert heading in text, f"there is no heading {heading!r}"
+    return re.search(r"```\w*\n(.*?)```", text.split(heading, 1)[1], re.DOTALL)[1]
+
+
+# ---- starting fast
+
+
+@pytest.mark.parametrize("module", ["attnscope", "attnscope.cli"])
+def test_importing_it_does_not_import_torch(module):
+    heavy = run(f"import sys, {module}; print(*({{'torch', 'transformers', 'numpy', 'pandas'}} & set(sys.modules)))")
+    assert heavy.split() == []
+
+
+def test_help_does_not_import_torch():
+    out = run("import sys; from attnscope.cli import app; app(['--help'], standalone_mode=False); print(*sys.modules)")
+    assert "demo" in out
+    assert "torch" not in out.split("\n")[-2].split()
+
+
+# ---- the public names
+
+
+def test_every_public_name_is_there_and_has_a_docstring():
+    assert set(attnscope.__all__) >= {"load", "AttentionRecord", "TokenScores", "__version__"}
+    for name in attnscope._HOME:
+        # A dataclass without a docstring gets its signature for one.
+        assert not (getattr(attnscope, name).__doc__ or f"{name}(").startswith(f"{name}("), f"{name} has no docstring"
+
+
+def test_no_public_name_is_also_a_module():
+    """The module of that name would replace the lazy name as soon as it is imported."""
+    beside = {path.stem for path in PACKAGE.iterdir()}
+    assert beside >= {"record", "paint"}
+    assert set(attnscope._HOME) & beside == set()
+
+
+def test_every_public_name_comes_from_its_room():
+    for name, room in attnscope._HOME.items():
+        assert getattr(attnscope, name) is getattr(sys.modules[f"attnscope.{room}"], name)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        attnscope.no_such_name  # noqa: B018 - reading it is the test
+
+
+def test_version_is_the_one_of_the_project():
+    assert attnscope.__version__ == PYPROJECT["project"]["version"]
+
+
+# ---- the files
+
+
+WRITTEN = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in {".py", ".js", ".css", ".html"}]
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_one_idea_one_file(path):
+    assert len(path.read_text().splitlines()) <= 400
+    assert not re.search(r"util|helper|misc|common", path.stem)
+    assert not re.search(r"util|helper|misc|common", path.parent.name)
+
+
+def test_an_optional_library_is_imported_in_one_file():
+    users = defaultdict(list)
+    for path in SOURCES:
+        for library in imported(path) & set(OPTIONAL):
+            users[library].append(str(path.relative_to(PACKAGE)))
+    assert {library: files for library, files in users.items() if len(files) > 1} == {}
+
+
+def test_every_import_is_declared():
+    """What `src` imports is Python's own, ours, or a library that pyproject.toml asks for."""
+    declared = {"attnscope", *sys.stdlib_module_names}
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    for wish in [*PYPROJECT["project"]["dependencies"], *(wish for extra in extras.values() for wish in extra)]:
+        name = re.match(r"[\w.-]+", wish)[0]
+        declared.add({"scikit-learn": "sklearn"}.get(name, name.replace("-", "_")))
+    undeclared = {str(path.relative_to(PACKAGE)): imported(path) - declared for path in SOURCES}
+    assert {file: names for file, names in undeclared.items() if names} == {}
+
+
+# ---- the configuration
+
+
+def test_every_library_is_pinned():
+    pins = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    wishes = [*PYPROJECT["project"]["dependencies"], *(wish for extra in extras.values() for wish in extra)]
+    names = {re.match(r"[\w.-]+", wish)[0].lower() for wish in wishes} - {"attnscope"}
+    assert names - pins == set()
+
+
+def test_every_configured_tool_runs():
+    commands = {"ruff": "ruff check", "mypy": "mypy", "pytest": "pytest", "importlinter": "lint-imports"}
+    makefile = (ROOT / "Makefile").read_text()
+    for tool in PYPROJECT["tool"].keys() - {"hatch"}:
+        assert f"/{commands[tool]}\n" in makefile or f"-m {commands[tool]}\n" in makefile
+
+
+# ---- what is written
+
+
+def test_readme_example_runs(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks, "README.md shows no Python example"
+    run(blocks[0], cwd=tmp_path)
+
+
+def test_the_map_names_what_stands():
+    """Each line of the house names an entry of the package and files in it; every entry has its line."""
+    house = fenced(MAP, "## The house")
+    lines = dict(re.findall(r"^[├└]── ([\w./]+)(.*)$", house, re.MULTILINE))
+    for entry, rest in lines.items():
+        room = PACKAGE / entry
+        assert room.exists(), f"docs/architecture.md names {entry}, which does not exist"
+        for file in re.findall(r"[\w/]+\.\w+\b|\b\w+/", rest):
+            assert (room / file).exists(), f"docs/architecture.md names {entry}{file}, which does not exist"
+    stands = {path.name + "/" * path.is_dir() for path in PACKAGE.iterdir()} - {"__pycache__/", "py.typed"}
+    assert set(lines) == stands
+
+
+def test_the_map_names_what_is_still_to_come():
+    rooms = re.findall(r"^\| `([\w./]+)` \|", MAP.split("## Rooms still to be built", 1)[1], re.MULTILINE)
+    assert [room for room in rooms if (PACKAGE / room).exists()] == []
+    assert rooms or not any("(" in layer for layer in layers())
+
+
+def layers() -> list[str]:
+    return PYPROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+
+
+def test_the_map_draws_the_layers_that_are_checked():
+    drawn = re.sub(r"\s+", " ", fenced(MAP, "## Who may import whom")).strip()
+    assert drawn == " > ".join(re.sub(r"[()]", "", layer) for layer in layers())
+
+
+def test_the_brackets_of_the_layers_are_true():
+    """A room in brackets is not built yet; one that stands has none."""
+    for room in re.findall(r"\(?\w+\)?", " ".join(layers())):
+        name = room.strip("()")
+        stands = (PACKAGE / f"{name}.py").exists() or (PACKAGE / name / "__init__.py").exists()
+        assert stands != room.startswith("("), f"{name} in [tool.importlinter] is wrongly bracketed"
