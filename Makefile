@@ -56,7 +56,7 @@ clean: ## Remove .venv, caches and what was built
 	@touch $@
 
 .venv/.dev: .venv/.core
-	$(pip) -e '.[dev,syntax,ray,app,widget,lab]'
+	$(pip) -e '.[all]'
 	@touch $@
 
 .venv/.bench: .venv/.core

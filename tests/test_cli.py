@@ -58,7 +58,27 @@ def test_demo_as_json_prints_json_alone(tmp_path):
     assert done.stderr == ""
     told = json.loads(done.stdout)
     assert told["texts"][0]["prediction"][0]["label"] == "singular"
-    assert len(told["texts"][0]["tokens"]) == len(told["texts"][0]["scores"])
+    tokens = told["texts"][0]["tokens"]
+    assert all(len(scores) == len(tokens) for scores in told["texts"][0]["scores"].values())
+
+
+def test_explain_prints_each_method_asked_for_or_json():
+    asked = ["explain", "demo", "the key to the cabinets", "--method", "rollout", "--method", "blank_out"]
+    result = RUNNER.invoke(app, asked)
+    assert result.exit_code == 0
+    assert "singular" in result.stdout
+    assert "rollout" in result.stdout
+    told = json.loads(RUNNER.invoke(app, [*asked, "--json"]).stdout)
+    assert set(told["scores"]) == {"rollout", "blank_out"}
+    refused = RUNNER.invoke(app, ["explain", "demo", "the key", "--method", "guess"])
+    assert refused.exit_code == 2
+    assert "no method 'guess'" in refused.stderr
+
+
+def test_an_unknown_benchmark_is_refused():
+    refused = RUNNER.invoke(app, ["bench", "guess"])
+    assert refused.exit_code == 2
+    assert "choose flow, rollout, blank_out" in refused.stderr
 
 
 def test_report_writes_one_page_for_all_texts(tmp_path):

@@ -6,6 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
+import attnscope
 from attnscope import BadInput
 from attnscope.demo import TEXTS, run_demo, show
 
@@ -36,23 +37,39 @@ def test_the_report_shows_both_texts(result):
 def test_a_log_has_prediction_numbers_and_the_way_on(result):
     text = printed(result)
     assert "the key to the cabinets → singular" in text
-    score = float(result.scores[0].scores[2])
-    assert f"key {score:.3f}" in text
+    by_method = {scores.method: scores for scores in result.explanations[0].comparison.scores}
+    assert f"key {float(by_method['rollout'].scores[2]):.3f}" in text
     assert str(result.report) in text.replace("\n", "")
-    assert "attnscope report MODEL TEXT" in text
+    assert "attnscope explain MODEL TEXT" in text
     assert "\x1b" not in text
 
 
-def test_a_terminal_has_one_coloured_row_for_each_layer(result):
+def test_every_method_is_shown_and_the_trust_table(result):
+    text = printed(result)
+    shown = {scores.method for scores in result.explanations[0].comparison.scores}
+    assert shown == set(attnscope.METHODS) - {"lat"}
+    assert all(f"  {name} " in text for name in shown)
+    assert result.trust.verdict().splitlines()[0].split()[0] in text
+    assert "need not be an explanation" in " ".join(text.split())
+
+
+def test_blank_out_finds_the_subject(result):
+    for explanation in result.explanations:
+        scores = next(scores for scores in explanation.comparison.scores if scores.method == "blank_out")
+        assert scores.tokens[int(scores.scores.argmax())] in ("key", "keys")
+
+
+def test_a_terminal_has_coloured_rows(result):
     text = printed(result, force_terminal=True, color_system="truecolor", no_color=False)
     assert "\x1b[" in text
-    assert text.count("layer 0") == 2
-    assert text.count(f"layer {result.records[0].layers[-1]}") == 2
+    assert text.count("rollout") >= 3
 
 
 def test_the_result_is_plain_data(result):
     told = json.loads(json.dumps(result.to_dict()))
-    assert told["texts"][0]["scores"] == pytest.approx(result.scores[0].scores.tolist())
+    by_method = {scores.method: scores for scores in result.explanations[0].comparison.scores}
+    assert told["texts"][0]["scores"]["flow"] == pytest.approx(by_method["flow"].scores.tolist())
+    assert told["texts"][1]["prediction"][0]["label"] == "plural"
 
 
 def test_a_file_is_no_folder(tmp_path):

@@ -8,7 +8,7 @@ from rich.console import Console
 from attnscope import paint
 from attnscope.terminal import coloured, has_dark_ground, numbered, scored
 
-TOKENS, SPECIAL, SCORES = ["[CLS]", "Ġkey", "s"], [True, False, False], [0.5, 0.25, 0.0]
+TOKENS, SPECIAL, SCORES = ["[CLS]", " key", "s"], [True, False, False], [0.5, 0.25, 0.0]
 
 
 def background(text, token):

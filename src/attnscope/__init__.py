@@ -10,10 +10,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .attribution import METHODS as METHODS
     from .attribution import attribute as attribute
+    from .attribution import blank_out as blank_out
+    from .attribution import compare as compare
+    from .attribution import effective as effective
+    from .attribution import flow as flow
+    from .attribution import gradient as gradient
+    from .attribution import gradient_rollout as gradient_rollout
+    from .attribution import gradient_x_input as gradient_x_input
+    from .attribution import integrated_gradients as integrated_gradients
+    from .attribution import layerwise_tracing as layerwise_tracing
+    from .attribution import minimum_cut as minimum_cut
     from .attribution import raw as raw
+    from .attribution import rollout as rollout
+    from .attribution import value_weighted as value_weighted
     from .capture import InstrumentedModel as InstrumentedModel
     from .capture import load as load
     from .errors import BadInput as BadInput
+    from .evaluation import Trust as Trust
+    from .evaluation import trust as trust
     from .record import AttentionRecord as AttentionRecord
     from .record import TokenScores as TokenScores
     from .report import write_report as write_report
@@ -24,9 +38,23 @@ _HOME = {
     "InstrumentedModel": "capture",
     "METHODS": "attribution",
     "TokenScores": "record",
+    "Trust": "evaluation",
     "attribute": "attribution",
+    "blank_out": "attribution",
+    "compare": "attribution",
+    "gradient": "attribution",
+    "gradient_x_input": "attribution",
+    "integrated_gradients": "attribution",
     "load": "capture",
     "raw": "attribution",
+    "value_weighted": "attribution",
+    "rollout": "attribution",
+    "minimum_cut": "attribution",
+    "layerwise_tracing": "attribution",
+    "gradient_rollout": "attribution",
+    "flow": "attribution",
+    "effective": "attribution",
+    "trust": "evaluation",
     "write_report": "report",
 }
 """The public names, and the room each lives in."""

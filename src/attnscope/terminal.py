@@ -7,39 +7,38 @@ from rich.console import Console
 from rich.text import Text
 
 from .paint import colour, ink
-from .record.tokens import readable
 
 
 def scored(
-    console: Console, tokens: Sequence[str], special: Sequence[bool], scores: Sequence[float], largest: float
+    console: Console, texts: Sequence[str], special: Sequence[bool], scores: Sequence[float], largest: float
 ) -> Text:
-    """The tokens as this console can show them: coloured, or in a log and under NO_COLOR with numbers.
+    """Readable tokens as this console can show them: coloured, or in a log and under NO_COLOR with numbers.
 
     Sixteen colours are too few for a scale, so such a terminal gets numbers too.
     """
     if console.no_color or console.color_system not in {"256", "truecolor"}:
-        return numbered(tokens, special, scores)
-    return coloured(tokens, special, scores, largest, dark=has_dark_ground(os.environ))
+        return numbered(texts, special, scores)
+    return coloured(texts, special, scores, largest, dark=has_dark_ground(os.environ))
 
 
 def coloured(
-    tokens: Sequence[str], special: Sequence[bool], scores: Sequence[float], largest: float, *, dark: bool = True
+    texts: Sequence[str], special: Sequence[bool], scores: Sequence[float], largest: float, *, dark: bool = True
 ) -> Text:
     """The tokens in reading order, each on the colour of its score from 0 to `largest`; special tokens in italics."""
     line = Text()
-    for text, quiet, score in zip(_words(tokens), special, scores, strict=True):
+    for text, quiet, score in zip(_words(texts), special, scores, strict=True):
         background = colour(score, largest, dark=dark)
         line.append(f" {text} ", style=f"{'italic ' * quiet}{ink(background)} on {background}")
     return line
 
 
-def numbered(tokens: Sequence[str], special: Sequence[bool], scores: Sequence[float]) -> Text:
+def numbered(texts: Sequence[str], special: Sequence[bool], scores: Sequence[float]) -> Text:
     """The tokens in reading order, each with its score; special tokens in angle quotes.
 
     >>> numbered(["[CLS]", "key"], [True, False], [0.25, 0.75]).plain
     '‹[CLS]› 0.250  key 0.750'
     """
-    marked = (f"‹{text}›" if quiet else text for text, quiet in zip(_words(tokens), special, strict=True))
+    marked = (f"‹{text}›" if quiet else text for text, quiet in zip(_words(texts), special, strict=True))
     return Text("  ".join(f"{text} {score:.3f}" for text, score in zip(marked, scores, strict=True)))
 
 
@@ -53,5 +52,5 @@ def has_dark_ground(environment: Mapping[str, str]) -> bool:
     return ground not in {"7", "15"}
 
 
-def _words(tokens: Sequence[str]) -> list[str]:
-    return [text.strip() or "␣" for text in readable(tokens)]
+def _words(texts: Sequence[str]) -> list[str]:
+    return [text.strip() or "␣" for text in texts]

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,11 +32,14 @@ FILES = {
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tiny batches and tests, and a checkpoint as often as there may be one."""
+    demo_model._training_draw.cache_clear()
     monkeypatch.setattr(demo_model, "SENTENCES_PER_STEP", 2)
     monkeypatch.setattr(demo_model, "HELD_OUT_SENTENCES", 12)
     monkeypatch.setattr(demo_model, "train", partial(train, seconds_between_checkpoints=0.0))
+    yield
+    demo_model._training_draw.cache_clear()
 
 
 @pytest.mark.usefixtures("quick")

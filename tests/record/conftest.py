@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 @st.composite
 def random_records(draw: st.DrawFn) -> dict[str, Any]:
-    """What `from_weights` takes: any size, dense or causal, sparse or even, with sinks, with words of several tokens."""
+    """What `from_weights` takes: dense or causal, sparse or even, with sinks, with words of several tokens."""
     layers, heads, tokens = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 8))
     causal = draw(st.booleans())
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**20)))

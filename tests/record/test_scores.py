@@ -46,7 +46,7 @@ def test_any_callable_is_a_method_and_names_are_checked():
 
 
 def test_scores_without_a_map_say_so():
-    scores = attnscope.TokenScores("mine", ("a",), torch.ones(1), (False,))
+    scores = attnscope.TokenScores(method="mine", tokens=("a",), scores=torch.ones(1), special=(False,), word_ids=(0,))
     with pytest.raises(BadInput, match="no map"):
         _ = scores.map
     assert repr(scores) == "TokenScores(mine: a 1.000)"

@@ -35,10 +35,22 @@ BY_HAND = [
         "det nsubj case cc:preconj det nmod cc det conj cop root punct",
     ),
     (
-        "the key that opens the doors is rusty .",
-        "DET NOUN PRON VERB DET NOUN AUX ADJ PUNCT",
-        "2 8 4 2 6 4 8 0 8",
-        "det nsubj nsubj acl:relcl det obj cop root punct",
+        "the dog that sleeps there is small .",
+        "DET NOUN PRON VERB ADV AUX ADJ PUNCT",
+        "2 7 4 2 4 7 0 7",
+        "det nsubj nsubj acl:relcl advmod cop root punct",
+    ),
+    (
+        "the key that is small is rusty .",
+        "DET NOUN PRON AUX ADJ AUX ADJ PUNCT",
+        "2 7 5 5 2 7 0 7",
+        "det nsubj nsubj cop acl:relcl cop root punct",
+    ),
+    (
+        "my key and your keys that open the doors are rusty .",
+        "PRON NOUN CCONJ PRON NOUN PRON VERB DET NOUN AUX ADJ PUNCT",
+        "2 11 5 5 2 7 5 9 7 11 0 11",
+        "nmod:poss nsubj cc nmod:poss conj nsubj acl:relcl det obj cop root punct",
     ),
     (
         "the key that the men like is rusty .",
@@ -71,10 +83,10 @@ BY_HAND = [
         "nmod:poss nsubj advmod root det obj punct",
     ),
     (
-        "many apples near the tree fall there .",
-        "ADJ NOUN ADP DET NOUN VERB ADV PUNCT",
-        "2 6 5 5 2 0 6 6",
-        "amod nsubj case det nmod root advmod punct",
+        "many apples near the tree are red .",
+        "ADJ NOUN ADP DET NOUN AUX ADJ PUNCT",
+        "2 7 5 5 2 7 0 7",
+        "amod nsubj case det nmod cop root punct",
     ),
     (
         "in the garden , the dog sleeps here .",
@@ -83,10 +95,10 @@ BY_HAND = [
         "case det obl punct det nsubj root advmod punct",
     ),
     (
-        "if the man is old , the dog is small .",
-        "SCONJ DET NOUN AUX ADJ PUNCT DET NOUN AUX ADJ PUNCT",
-        "5 3 5 5 10 5 8 10 10 0 10",
-        "mark det nsubj cop advcl punct det nsubj cop root punct",
+        "while the wolves chase our friend , my nurse is busy .",
+        "SCONJ DET NOUN VERB PRON NOUN PUNCT PRON NOUN AUX ADJ PUNCT",
+        "4 3 4 11 6 4 4 9 11 11 0 11",
+        "mark det nsubj advcl nmod:poss obj punct nmod:poss nsubj cop root punct",
     ),
     ("anna likes the dog .", "PROPN VERB DET NOUN PUNCT", "2 0 4 2 2", "nsubj root det obj punct"),
 ]

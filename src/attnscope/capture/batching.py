@@ -1,7 +1,6 @@
 """Texts of like length run together, and come back in the order given."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
@@ -9,14 +8,27 @@ from jaxtyping import Int
 from torch import Tensor
 
 Item = TypeVar("Item")
-WINDOW = 8
-"""How many batches of texts are read ahead to sort by length: long enough to save padding, short enough to stream."""
+BATCHES_AHEAD = 8
+"""How many batches of texts are read ahead to sort them by length: long enough to save padding."""
+BYTES_AHEAD = 256_000_000
+"""How much their records may take meanwhile, beyond one batch, since the first may be the last to run."""
 
 
-def windows(items: Iterable[Item], batch_size: int) -> Iterator[list[Item]]:
-    """The items in runs of a few batches, read as they are needed."""
-    iterator = iter(items)
-    while window := list(islice(iterator, WINDOW * batch_size)):
+def windows(items: Iterable[Item], batch_size: int, bytes_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """The items in runs of one to a few batches, read as they are needed."""
+    window: list[Item] = []
+    held = 0
+    for item in items:
+        cost = bytes_of(item)
+        if len(window) >= batch_size and held + cost > BYTES_AHEAD:
+            yield window
+            window, held = [], 0
+        window.append(item)
+        held += cost
+        if len(window) == BATCHES_AHEAD * batch_size:
+            yield window
+            window, held = [], 0
+    if window:
         yield window
 
 

@@ -35,8 +35,12 @@ class Collector:
         """Keep one layer."""
         if call.stack != self.stack:
             return
-        weights = call.weights.float().mean(1, keepdim=True) if self.mean_of_heads else call.weights
-        self.layers.append(weights)
+        if getattr(call.module, "sinks", None) is not None:
+            raise BadInput(
+                f"{type(self.model).__name__} has learned sinks that take attention from the text, so its rows do not"
+                " sum to one and cannot be recorded."
+            )
+        self.layers.append(_mean_of_heads(call.weights) if self.mean_of_heads else call.weights)
         if not (self.queries_and_keys or self.values):
             return
         if call.query is None or call.key is None or call.value is None or call.module is None or call.scaling is None:
@@ -60,6 +64,11 @@ class Collector:
         """The fields of the record of one text, padding cut off."""
         if not self.layers:
             raise BadInput(f"{type(self.model).__name__} computed no attention in its {self.stack} stack.")
+        if any(layer.shape[-2] < queries or layer.shape[-1] < keys for layer in self.layers):
+            raise BadInput(
+                f"The attention of {type(self.model).__name__} is not a whole query x key matrix (it is local, pooled"
+                " or sparse), so it cannot be recorded."
+            )
 
         def cut(layers: list[Tensor], *lengths: int) -> Tensor | None:
             if not layers:
@@ -83,6 +92,13 @@ class Collector:
             "softcap": self.softcap,
             **{name: None if tensor is None else tensor.float() for name, tensor in vectors.items()},
         }
+
+
+def _mean_of_heads(weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch 1 query key"]:
+    """The mean over heads in float32, of rows brought to one first: in bfloat16 each misses it by a little."""
+    weights = weights.float()
+    sums = weights.sum(-1, keepdim=True)
+    return (weights / sums.masked_fill(sums == 0, 1.0)).mean(1, keepdim=True)
 
 
 def _per_query_head(

@@ -1,5 +1,6 @@
 """Text in, token ids out, with the word of each token: for fast and slow tokenizers alike."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,20 +59,20 @@ def encode(
         raise BadInput(
             f"This text has {len(ids)} tokens and the model reads at most {longest}: shorten it, or pass truncate=True."
         )
-    if not ids:
-        raise BadInput("The tokenizer makes no token of this text; give one with words in it.")
     tokens = tuple(tokenizer.convert_ids_to_tokens(ids))
     if tokenizer.is_fast:
         sequences = encoding.sequence_ids(0)
         special = tuple(sequence is None for sequence in sequences)
         word_ids = _unique_word_ids(sequences, encoding.word_ids(0))
-        if not split and _merges_all_words(word_ids, tokens):
+        if not split and _merges_words(word_ids, tokens):
             word_ids = words_by_marker(tokens, special)
     else:
         special = special_tokens(tokenizer, ids)
         word_ids = words_by_marker(tokens, special)
         if split:
             word_ids = _words_by_tokenizing(tokenizer, first, second, special) or word_ids
+    if all(special):
+        raise BadInput("The tokenizer makes no token of this text; give one with words in it.")
     inputs = {
         name: torch.tensor(list(encoding[name]), dtype=torch.long)
         for name in ("input_ids", "token_type_ids")
@@ -89,7 +90,7 @@ def encode_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> Encode
     word_ids: WordIds = words_by_marker(tokens, special)
     if tokenizer.is_fast and content:
         again = tokenizer(tokenizer.decode(content), add_special_tokens=False, verbose=False)
-        if list(again["input_ids"]) == content and not _merges_all_words(again.word_ids(0), tokens):
+        if list(again["input_ids"]) == content and not _merges_words(again.word_ids(0), again.tokens(0)):
             of_content = iter(again.word_ids(0))
             word_ids = tuple(None if quiet else next(of_content) for quiet in special)
     return Encoded(inputs={"input_ids": torch.tensor(ids)}, tokens=tokens, word_ids=word_ids, special=special)
@@ -152,10 +153,12 @@ def _unique_word_ids(sequences: Sequence[int | None], word_ids: Sequence[int | N
     )
 
 
-def _merges_all_words(word_ids: Sequence[int | None], tokens: Sequence[str]) -> bool:
-    """Whether a fast tokenizer without a pre-tokenizer (Llama 2, Mistral) calls the whole text one word."""
-    starts = sum(token.startswith(WORD_STARTS) for token in tokens)
-    return starts > 1 and len({word for word in word_ids if word is not None}) == 1
+def _merges_words(word_ids: Sequence[int | None], tokens: Sequence[str]) -> bool:
+    """Whether a fast tokenizer without a pre-tokenizer (Llama 2, Mistral) calls several words one."""
+    starts = Counter(
+        word for word, token in zip(word_ids, tokens, strict=True) if word is not None and token.startswith(WORD_STARTS)
+    )
+    return any(count > 1 for count in starts.values())
 
 
 def _words_by_tokenizing(

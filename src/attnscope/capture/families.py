@@ -2,10 +2,11 @@
 
 from jaxtyping import Float
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from ..errors import BadInput
+from ..record.attention import Stack
 
 OUTPUT_PROJECTIONS = (
     "o_proj",  # Llama, Mistral, Qwen2, Gemma 2
@@ -13,6 +14,7 @@ OUTPUT_PROJECTIONS = (
     "out_lin",  # DistilBERT
     "c_proj",  # GPT-2
     "o",  # T5
+    "Wo",  # ModernBERT
     "dense",  # ALBERT, GPT-NeoX
     "../output.dense",  # BERT, RoBERTa, ELECTRA: beside the attention module, in the layer that holds both
 )
@@ -20,6 +22,9 @@ OUTPUT_PROJECTIONS = (
 
 POSITION_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len")
 """What configurations call the number of positions; families without one (T5, BLOOM) take any length."""
+
+WITHOUT_PADDING = frozenset({"xlnet", "convbert", "nystromformer"})
+"""Families whose answer or attention changes with padding, whatever the mask says: they run one text at a time."""
 
 WITHOUT_LIMIT = frozenset({"t5", "mt5", "umt5", "bloom"})
 """Families whose positions are relative, whatever their configuration says."""
@@ -57,3 +62,23 @@ def longest_input(model: PreTrainedModel) -> int | None:
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding) and module.padding_idx is not None:
             return int(module.num_embeddings - module.padding_idx - 1)
     return int(limit)
+
+
+def size_of(model: PreTrainedModel, stack: Stack) -> tuple[int, int] | None:
+    """How many layers and heads a stack has by the configuration, or None where that does not say."""
+    side = "encoder" if stack == "encoder" else "decoder"
+    own = getattr(model.config, side, None)
+    config = own if isinstance(own, PreTrainedConfig) else model.config.get_text_config()
+    both = model.config.is_encoder_decoder
+    layer_names = (*((f"{side}_layers", f"num_{side}_layers") if both else ()), "num_hidden_layers", "num_layers")
+    head_names = (*((f"{side}_attention_heads",) if both else ()), "num_attention_heads", "num_heads")
+    layers, heads = (
+        next((getattr(config, name) for name in names if isinstance(getattr(config, name, None), int)), None)
+        for names in (layer_names, head_names)
+    )
+    if layers is None or heads is None:
+        return None
+    kinds = getattr(config, "layer_types", None)
+    if kinds:  # hybrids: only some layers attend
+        layers = sum("attention" in kind and "linear" not in kind for kind in kinds)
+    return layers, heads

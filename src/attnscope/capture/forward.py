@@ -1,7 +1,7 @@
 """One watched forward pass, and a backward pass where gradients are wanted, turned into records."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
-from ..record import AttentionRecord, Target
+from ..record import AttentionRecord, Target, Text
 from ..record.checks import looks_causal
 from ..record.target import SUM
 from .card import card_of
@@ -27,9 +27,15 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
     stack = request.stack
     collector = Collector(reader.model, stack, request.heads == "mean", request.queries_and_keys, request.values)
     items = [passage.inputs for passage in passages]
-    with torch.set_grad_enabled(request.gradients), _tracked_embeddings(reader.model, request.gradients) as embeddings:
+    # a backward pass needs ordinary tensors, also where the user's code runs in inference mode
+    mode = torch.inference_mode(mode=False) if request.gradients else nullcontext()
+    with (
+        mode,
+        torch.set_grad_enabled(request.gradients),
+        _tracked_embeddings(reader.model, request.gradients) as embeddings,
+    ):
         with watched(reader.model, collector) as run:
-            output = run(**reader.batched(items), return_dict=True)
+            output = run(**reader.batched(items))
         logits = [reader.logits(output, row, item) for row, item in enumerate(items)]
         readouts = [reader.readout(passage, stack) for passage in passages]
         targets: list[Target | None] = [None] * len(passages)
@@ -39,8 +45,11 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
             goals = [_goal(reader, output, row, logits[row], readouts[row], request) for row in range(len(passages))]
             targets = [target for target, _ in goals]
             weights = collector.layers if request.heads == "all" else []
-            gradients = torch.autograd.grad(
-                torch.stack([value for _, value in goals]).sum(), [key_embeddings, *weights]
+            starts = [key_embeddings, *weights]
+            found = torch.autograd.grad(torch.stack([value for _, value in goals]).sum(), starts, allow_unused=True)
+            gradients = tuple(
+                torch.zeros_like(start) if gradient is None else gradient
+                for start, gradient in zip(starts, found, strict=True)
             )
     card = card_of(reader.model)
     records = []
@@ -48,8 +57,8 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
         queries, keys = passage.sides(stack)
         fields = collector.item(row, len(queries), len(keys))
         if gradients and key_embeddings is not None:
-            fields["embeddings"] = key_embeddings[row, : len(keys)].detach().float().cpu()
-            fields["embedding_gradients"] = gradients[0][row, : len(keys)].float().cpu()
+            fields["embeddings"] = key_embeddings[row, : len(keys)].detach().float().cpu().clone()
+            fields["embedding_gradients"] = gradients[0][row, : len(keys)].float().cpu().clone()
             if len(gradients) > 1:
                 fields["attention_gradients"] = torch.stack(
                     [gradient[row, :, : len(queries), : len(keys)].float().cpu() for gradient in gradients[1:]]
@@ -69,7 +78,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
                 prediction=reader.prediction(logits[row]),
                 target=targets[row],
                 pooled="mean" if request.heads == "mean" else None,
-                text=passage.text if isinstance(passage.text, str) else _as_strings(passage.text),
+                text=_as_text(passage.text),
                 inputs=passage.inputs,
                 card=card,
             )
@@ -102,16 +111,19 @@ def _goal(
 def _tracked_embeddings(model: PreTrainedModel, wanted: bool) -> Iterator[list[Float[Tensor, "batch position width"]]]:
     """The token embeddings in the order looked up (encoder first), each made the start of the gradient's graph."""
     looked_up: list[Tensor] = []
+    if not wanted:
+        yield looked_up
+        return
 
     def start_here(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
         looked_up.append(output.detach().requires_grad_())
-        return looked_up[-1]
+        return looked_up[-1].clone()  # some models change their embeddings in place
 
     holders = [model]
     if model.config.is_encoder_decoder:
         holders += [model.get_encoder(), model.get_decoder()]
     modules = {id(module): module for holder in holders if (module := holder.get_input_embeddings()) is not None}
-    hooks = [module.register_forward_hook(start_here) for module in modules.values()] if wanted else []
+    hooks = [module.register_forward_hook(start_here) for module in modules.values()]
     try:
         yield looked_up
     finally:
@@ -119,5 +131,8 @@ def _tracked_embeddings(model: PreTrainedModel, wanted: bool) -> Iterator[list[F
             hook.remove()
 
 
-def _as_strings(text: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(part if isinstance(part, str) else " ".join(part) for part in text)
+def _as_text(text: Text) -> str | tuple[str, ...]:
+    """A pair of texts as a tuple; words already split as one string."""
+    if isinstance(text, tuple):
+        return tuple(part if isinstance(part, str) else " ".join(part) for part in text)
+    return text if isinstance(text, str) else " ".join(text)

@@ -1,5 +1,8 @@
 """Greedy text of a model's own, to be recorded afterwards in one forward pass."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 
 from ..errors import BadInput
@@ -13,16 +16,18 @@ GREEDY_TOKENS = 128
 
 def decoder_start(reader: Reader) -> int:
     """The token that begins every output of an encoder-decoder."""
-    start = reader.model.config.decoder_start_token_id
-    if start is None:
-        raise BadInput("This model's configuration has no decoder_start_token_id, so its decoder cannot begin.")
-    return int(start)
+    for holder in (getattr(reader.model, "generation_config", None), reader.model.config):
+        start = getattr(holder, "decoder_start_token_id", None)
+        if start is not None:
+            return int(start)
+    raise BadInput("This model's configuration has no decoder_start_token_id, so its decoder cannot begin.")
 
 
-def greedy_output(reader: Reader, source: Encoded) -> Encoded:
-    """What an encoder-decoder says to a source, as the input its decoder read while saying it."""
+def greedy_outputs(reader: Reader, sources: Sequence[Encoded]) -> list[Encoded]:
+    """What an encoder-decoder says to each source, as the input its decoder reads while saying it."""
     room = GREEDY_TOKENS if reader.longest is None else min(GREEDY_TOKENS, reader.longest - 1)
-    return generated(reader, source, room)
+    written = _sequences(reader, sources, room)
+    return [encode_ids(reader.tokenizer, _without_end(reader, sequence, 1)) for sequence in written]
 
 
 def generated(reader: Reader, source: Encoded, max_new_tokens: int) -> Encoded:
@@ -36,16 +41,39 @@ def generated(reader: Reader, source: Encoded, max_new_tokens: int) -> Encoded:
             f"{read} tokens and {max_new_tokens} new ones are more than the {reader.longest} the model reads:"
             " lower max_new_tokens."
         )
-    inputs = {name: tensor for name, tensor in reader.batched([source.inputs]).items() if name != "use_cache"}
-    with torch.no_grad(), restored(reader.model):
-        sequence = reader.model.generate(  # type: ignore[operator]
-            **inputs, do_sample=False, num_beams=1, max_new_tokens=max_new_tokens, pad_token_id=reader.padding
-        )[0].tolist()
-    ends = {reader.tokenizer.eos_token_id, reader.tokenizer.pad_token_id}
-    while len(sequence) > read and sequence[-1] in ends:
-        sequence.pop()
+    sequence = _without_end(reader, _sequences(reader, [source], max_new_tokens)[0], read)
     if not prompt:
         return encode_ids(reader.tokenizer, sequence)
-    if len(sequence) == len(prompt):
-        return source
-    return source.followed_by(encode_ids(reader.tokenizer, sequence[len(prompt) :]))
+    new = sequence[len(prompt) :]
+    return source.followed_by(encode_ids(reader.tokenizer, new)) if new else source
+
+
+def _sequences(reader: Reader, sources: Sequence[Encoded], max_new_tokens: int) -> list[list[int]]:
+    if not reader.model.can_generate():
+        raise BadInput(f"{type(reader.model).__name__} cannot generate: give the decoder's text as text_target=.")
+    batch = reader.batched([source.inputs for source in sources])
+    inputs: dict[str, Any] = {name: tensor for name, tensor in batch.items() if isinstance(tensor, torch.Tensor)}
+    if reader.has_both_sides:
+        inputs["decoder_start_token_id"] = decoder_start(reader)
+    with torch.no_grad(), restored(reader.model):
+        # what the user's generation config may say about the form of the output must not reach us
+        sequences = reader.model.generate(  # type: ignore[operator]
+            **inputs,
+            do_sample=False,
+            num_beams=1,
+            num_return_sequences=1,
+            return_dict_in_generate=False,
+            max_new_tokens=max_new_tokens,
+            pad_token_id=reader.padding,
+        )
+    return [list(sequence) for sequence in sequences.tolist()]
+
+
+def _without_end(reader: Reader, sequence: list[int], read: int) -> list[int]:
+    """The sequence without the end token, and without the padding behind it, that close it."""
+    config = getattr(reader.model, "generation_config", None)
+    named = [getattr(config, "eos_token_id", None), reader.tokenizer.eos_token_id, reader.padding]
+    ends = {end for name in named if name is not None for end in (name if isinstance(name, list) else [name])}
+    while len(sequence) > read and sequence[-1] in ends:
+        sequence = sequence[:-1]
+    return sequence

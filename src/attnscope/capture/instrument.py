@@ -7,13 +7,14 @@ order of calls, never by `layer_idx`, which is None in some families and shared 
 in others.
 """
 
-import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
@@ -23,10 +24,9 @@ from transformers.masking_utils import eager_mask
 
 from ..errors import BadInput
 from ..record.attention import Stack
+from .stacks import is_decoder_only, stacks_of
 
 IMPLEMENTATION = "attnscope"
-CROSS_ATTENTION = re.compile(r"cross_?att|encoder_att|encdecatt", re.IGNORECASE)
-"""How modules that attend from a decoder to its source are called: crossattention, encoder_attn, EncDecAttention."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,43 @@ class AttentionCall:
 
 
 Observer = Callable[[AttentionCall], None]
-_watching: ContextVar[tuple[Observer, Mapping[nn.Module, Stack]]] = ContextVar("attnscope_observer")
+
+
+@dataclass
+class _Watch:
+    """Who is shown the attention of which modules; `depth` counts calls of the model within calls of the model."""
+
+    observer: Observer
+    stacks: Mapping[nn.Module, Stack]
+    depth: int = 0
+
+    def entered(self, *_: Any) -> None:
+        self.depth += 1
+
+    def left(self, *_: Any) -> None:
+        self.depth -= 1
+
+
+_watching: ContextVar[_Watch | None] = ContextVar("attnscope_watch", default=None)
+_locks: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_locks_lock = threading.Lock()
 
 
 def _observed_attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, Tensor]:
     """The module's own eager attention, shown to the observer."""
-    output, weights = _own_eager_attention(module)(module, query, key, value, attention_mask, **options)
-    observer, stacks = _watching.get()
+    eager = _own_eager_attention(type(module))
+    if eager is None:
+        raise BadInput(f"{type(module).__name__} has no eager attention, so its weights cannot be read.")
+    output, weights = eager(module, query, key, value, attention_mask, **options)
+    watch = _watching.get()
+    if watch is None or watch.depth != 1 or module not in watch.stacks:
+        return output, weights  # another thread uses the model meanwhile, or a hook runs it within the run
     biases = (options.get("position_bias"), attention_mask)
-    observer(
+    watch.observer(
         AttentionCall(
-            stack=stacks[module],
+            stack=watch.stacks[module],
             weights=weights,
             module=module,
             query=query,
@@ -77,50 +101,34 @@ AttentionInterface.register(IMPLEMENTATION, _observed_attention)
 AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
 
 
-def _own_eager_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
-    """`eager_attention_forward` of the file that defines this attention module, or the class it derives from."""
-    for kind in type(module).__mro__:
-        function = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
+def _own_eager_attention(kind: type) -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """`eager_attention_forward` of the file that defines this class, or a class it derives from."""
+    for base in kind.__mro__:
+        function: Any = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
         if function is not None:
             return function  # type: ignore[no-any-return]
-    raise BadInput(f"{type(module).__name__} has no eager attention, so its weights cannot be read.")
+    return None
 
 
 def on_interface(model: PreTrainedModel) -> bool:
     """Whether every part of the model computes its attention through transformers' AttentionInterface."""
-    parts = {type(part).__module__ for part in model.modules() if isinstance(part, PreTrainedModel)}
-    return all(hasattr(sys.modules[part], "eager_attention_forward") for part in parts)
-
-
-def stacks_of(model: PreTrainedModel) -> dict[nn.Module, Stack]:
-    """The stack each module belongs to, by its name where a model has both an encoder and a decoder."""
-    if not model.config.is_encoder_decoder:
-        stack: Stack = "decoder" if is_decoder_only(model) else "encoder"
-        return dict.fromkeys(model.modules(), stack)
-    stacks: dict[nn.Module, Stack] = {}
-    for name, module in model.named_modules():
-        if CROSS_ATTENTION.search(name):
-            stacks[module] = "cross"
-        else:
-            stacks[module] = "decoder" if "decoder" in name.split(".") else "encoder"
-    return stacks
-
-
-def is_decoder_only(model: PreTrainedModel) -> bool:
-    """Whether this is a causal model: its architecture has a causal language model and no masked one."""
-    from transformers.models.auto import modeling_auto
-
-    if model.config.is_encoder_decoder:
-        return False
-    kind = model.config.model_type
-    causal = kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    masked = kind in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    return (causal and not masked) or bool(getattr(model.config, "is_decoder", False))
+    parts = {type(part) for part in model.modules() if isinstance(part, PreTrainedModel)}
+    return all(_own_eager_attention(part) is not None for part in parts)
 
 
 @contextmanager
 def restored(model: PreTrainedModel) -> Iterator[None]:
-    """Evaluation mode for a while; modes, implementation and random state are as before afterwards, come what may."""
+    """Evaluation mode for a while; modes, implementation and random state are as before afterwards, come what may.
+
+    One at a time for each model: what two threads switched at once could not be put back.
+    """
+    with _locks_lock:
+        lock = _locks.setdefault(model, threading.RLock())
+    with lock:
+        yield from _restored(model)
+
+
+def _restored(model: PreTrainedModel) -> Iterator[None]:
     implementations = [(config, config._attn_implementation) for config in _configurations(model)]
     modes = [(module, module.training) for module in model.modules()]
     devices = {parameter.device for parameter in model.parameters() if parameter.device.type == "cuda"}
@@ -149,11 +157,18 @@ def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[...
         for config in _configurations(model):
             # not set_attn_implementation: families such as Falcon answer it with a log line and stay as they are
             config._attn_implementation = IMPLEMENTATION if through_interface else "eager"
-        token = _watching.set((observer, stacks_of(model)))
+        watch = _Watch(observer, stacks_of(model))
+        hooks = [
+            model.register_forward_pre_hook(watch.entered),
+            model.register_forward_hook(watch.left, always_call=True),
+        ]
+        token = _watching.set(watch)
         try:
             yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
         finally:
             _watching.reset(token)
+            for hook in hooks:
+                hook.remove()
 
 
 def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, Any]) -> Any:

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
 from .model import InstrumentedModel
 from .reader import reader_of
-from .readout import Pooling
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Models that come with the package, as ordinary folders; `load("demo")` is one of them."""
@@ -22,7 +22,7 @@ def load(
     *,
     tokenizer: PreTrainedTokenizerBase | str | Path | None = None,
     task: str | None = None,
-    readout: Pooling | None = None,
+    readout: str | None = None,
     labels: Sequence[str] | None = None,
     dtype: torch.dtype | str | None = None,
     device: str | torch.device | None = None,
@@ -40,6 +40,7 @@ def load(
     'singular'
 
     """
+    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     if isinstance(model, PreTrainedModel):
         if dtype is not None or device is not None:
             raise BadInput(
@@ -62,11 +63,13 @@ def _loaded(
 ) -> PreTrainedModel:
     if not name:
         raise BadInput('A model needs a name: a hub name, a local folder, or "demo".')
+    if name.endswith(("/", "\\")) and not Path(name).is_dir():
+        raise BadInput(f"There is no folder {name}.")
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise BadInput(f"The folder {name} holds no model: it has no config.json.")
-    on_cpu = device is None or torch.device(device).type == "cpu"
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust}
     try:
+        on_cpu = device is None or torch.device(device).type == "cpu"
         config = AutoConfig.from_pretrained(name, **options)
         architecture = (config.architectures or ["AutoModel"])[0]
         # a class of transformers is taken as it is named, with its head; code from elsewhere goes through AutoModel
@@ -74,16 +77,16 @@ def _loaded(
         model: Any = kind.from_pretrained(
             name, config=config, dtype=dtype or (torch.float32 if on_cpu else "auto"), **options
         )
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise BadInput(f'The model "{name}" cannot be loaded ({reason})') from error
-    placed: PreTrainedModel = model.eval() if device is None else model.eval().to(device)
+        placed: PreTrainedModel = model.eval() if device is None else model.eval().to(device)
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".:") if str(error).strip() else type(error).__name__
+        raise BadInput(f'The model "{name}" cannot be loaded: {reason}.') from None
     return placed
 
 
 def _tokenizer(name: str, revision: str | None, trust: bool) -> PreTrainedTokenizerBase:
     try:
         return AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError):
         where = f'at "{name}"' if name else "beside this model"
-        raise BadInput(f"There is no tokenizer {where}: pass one as tokenizer=.") from error
+        raise BadInput(f"There is no tokenizer {where}: pass one as tokenizer=.") from None

@@ -1,27 +1,30 @@
 """InstrumentedModel: a model whose attention can be read, and which can be run again."""
 
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
-from ..record import AttentionRecord, Text
+from ..record import AttentionRecord, Target, Text
 from ..record.attention import Stack
+from ..record.model import Inputs
+from . import rerun
 from .batching import by_length, windows
 from .encoding import encode
-from .estimate import Estimate, price
+from .estimate import Estimate, estimate_of
+from .families import size_of
 from .forward import capture
-from .generation import decoder_start, generated, greedy_output
-from .instrument import restored
-from .passage import Passage, shifted
+from .generation import generated
+from .outcomes import resolved_target
+from .passage import Passage
 from .reader import Reader
-from .request import Request, wished
+from .reading import record_bytes, source_of, target_of, with_decoder_inputs
+from .request import Request, checked_request
 
 
 class InstrumentedModel:
@@ -32,8 +35,6 @@ class InstrumentedModel:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        # switching a model's attention is not for two threads at once
-        self._lock = threading.RLock()
 
     @property
     def model(self) -> PreTrainedModel:
@@ -77,12 +78,17 @@ class InstrumentedModel:
         logit, its probability or the `difference` to the next best. `heads="mean"` keeps only the mean over heads, for
         long inputs.
         """
-        options: dict[str, Any] = {
-            "stack": stack, "gradients": gradients, "target": target, "quantity": quantity, "heads": heads,
-            "queries_and_keys": queries_and_keys, "values": values, "truncate": truncate,
-        }  # fmt: skip
-        targets = None if text_target is None else [text_target]
-        return next(self.records([text], batch_size=1, text_targets=targets, **options))
+        request = checked_request(
+            self.stacks,
+            stack=stack,
+            gradients=gradients,
+            target=target,
+            quantity=quantity,
+            heads=heads,
+            queries_and_keys=queries_and_keys,
+            values=values,
+        )
+        return next(self._in_order([self._passage(text, text_target, truncate)], 1, request))
 
     def records(
         self,
@@ -98,90 +104,128 @@ class InstrumentedModel:
             raise BadInput(f"batch_size must be at least 1, not {batch_size}.")
         if isinstance(texts, str):
             raise BadInput("records takes several texts; for one, use record(text).")
-        request = wished(self.stacks, **options)
-        pairs = zip(texts, repeat(None) if text_targets is None else text_targets, strict=text_targets is not None)
-        return self._streamed(pairs, batch_size, truncate, request)
+        request = checked_request(self.stacks, **options)
+        return self._streamed(texts, text_targets, batch_size, truncate, request)
 
     def _streamed(
-        self, pairs: Iterable[tuple[Text, Text | None]], batch_size: int, truncate: bool, request: Request
+        self,
+        texts: Iterable[Text],
+        text_targets: Iterable[Text] | None,
+        batch_size: int,
+        truncate: bool,
+        request: Request,
     ) -> Iterator[AttentionRecord]:
-        for window in windows(pairs, batch_size):
-            passages = [self._passage(text, target, truncate) for text, target in window]
-            yield from self._in_order(passages, batch_size, request)
+        size = size_of(self.model, request.stack)
+        kept = size if size is None or request.heads == "all" else (size[0], 1)
+        passages = self._passages(texts, text_targets, truncate)
+        for window in windows(passages, batch_size, lambda passage: record_bytes(passage, kept)):
+            yield from self._in_order(window, batch_size, request)
 
-    def record_generation(self, prompt: Text, max_new_tokens: int = 20, **options: Any) -> AttentionRecord:
+    def _passages(
+        self, texts: Iterable[Text], text_targets: Iterable[Text] | None, truncate: bool
+    ) -> Iterator[Passage]:
+        """The texts as the model reads them; an error says which text it is about."""
+        targets = None if text_targets is None else iter(text_targets)
+        for number, text in enumerate(texts):
+            target = None if targets is None else next(targets, None)
+            if targets is not None and target is None:
+                raise BadInput(f"Text {number} has no target: give text_targets one entry for each text.")
+            try:
+                yield self._passage(text, target, truncate)
+            except BadInput as error:
+                raise BadInput(f"Text {number}: {error}") from None
+
+    def record_generation(
+        self, prompt: Text, max_new_tokens: int = 20, *, truncate: bool = False, **options: Any
+    ) -> AttentionRecord:
         """Generate greedily, then record the whole sequence in one forward pass. Options as in `record`."""
-        request = wished(self.stacks, **options)
-        source = encode(self.tokenizer, prompt, self.reader.longest, truncate=False)
+        request = checked_request(self.stacks, **options)
         if self.task not in ("causal_lm", "encoder_decoder"):
             raise BadInput(f"{type(self.model).__name__} does not generate text; use record(text).")
-        with self._lock:
-            written = generated(self.reader, source, max_new_tokens)
+        source = source_of(self.reader, prompt, truncate=truncate)
+        written = generated(self.reader, source, max_new_tokens)
         passage = Passage(prompt, source, written) if self.reader.has_both_sides else Passage(prompt, written, None)
         return next(self._in_order([passage], 1, request))
 
-    def probabilities(
-        self, inputs: Sequence[Mapping[str, Int[Tensor, " _"]]], batch_size: int = 16
-    ) -> Float[Tensor, "item outcome"]:
+    @property
+    def blank_ids(self) -> dict[str, int]:
+        """The ids of the tokens that can stand for no token, by name: unk, mask and pad, as far as there are any."""
+        return rerun.blank_ids(self.reader)
+
+    def probabilities(self, inputs: Sequence[Inputs], batch_size: int = 16) -> Float[Tensor, "item outcome"]:
         """The probability of every outcome, a class or a token, for inputs that look like `record.inputs`."""
         if not inputs:
             raise BadInput("There are no inputs to run.")
         rows: dict[int, Tensor] = {}
         for batch in by_length([len(item["input_ids"]) for item in inputs], self._batch_limit(batch_size)):
-            with self._lock, torch.no_grad(), restored(self.model):
-                output = self.model(**self.reader.batched([inputs[position] for position in batch]))
-            for row, position in enumerate(batch):
-                logits = self.reader.logits(output, row, inputs[position])
-                if logits is None:
-                    raise BadInput(f"{type(self.model).__name__} answers nothing here, so it has no probabilities.")
-                rows[position] = self.reader.probabilities(logits).cpu()
+            found = rerun.probabilities(self.reader, [inputs[position] for position in batch])
+            rows.update(zip(batch, found, strict=True))
         return torch.stack([rows[position] for position in range(len(inputs))])
 
-    def estimate(self, text_or_lengths: Any, batch_size: int = 16) -> Estimate:
-        """Bytes and forward passes needed, before running: for a text, texts, or numbers of tokens."""
-        items = [text_or_lengths] if isinstance(text_or_lengths, (str, tuple, int)) else list(text_or_lengths)
+    def target(self, inputs: Inputs, outcome: int | str | None = None, quantity: str = "logit") -> Target:
+        """What is meant by an outcome of these inputs: a class or token by number or name, None the prediction."""
+        request = checked_request(self.stacks, gradients=True, target=outcome, quantity=quantity)
+        probabilities = self.probabilities([inputs])[0]
+        return resolved_target(outcome, request.quantity, probabilities, self.reader.labels, self.tokenizer)
+
+    def embedded(self, inputs: Inputs) -> dict[str, Tensor]:
+        """The same inputs with the embeddings that the model looks up for their ids."""
+        return rerun.embedded(self.reader, inputs)
+
+    def target_gradients(
+        self, inputs: Sequence[Inputs], target: Target
+    ) -> tuple[Float[Tensor, " item"], Float[Tensor, "item position width"]]:
+        """The target's value for each of these inputs, all of one length, and its gradient at the embeddings given."""
+        size = self._batch_limit(len(inputs))
+        found = [
+            rerun.target_gradients(self.reader, inputs[start : start + size], target)
+            for start in range(0, len(inputs), size)
+        ]
+        return torch.cat([values for values, _ in found]), torch.cat([gradients for _, gradients in found])
+
+    def estimate(
+        self, text_or_lengths: Any, batch_size: int = 16, *, stack: str | None = None, heads: str = "all"
+    ) -> Estimate:
+        """Bytes and forward passes needed, before running: for a text, texts, or numbers of tokens.
+
+        A list is several texts here, also a list of words. A decoder's output is taken to be as long as its source.
+        """
+        one = isinstance(text_or_lengths, (str, tuple, Integral))
+        items = [text_or_lengths] if one else list(text_or_lengths)
         if not items:
             raise BadInput("There is nothing to estimate: give a text, texts, or numbers of tokens.")
         lengths = [
-            item if isinstance(item, int) else len(encode(self.tokenizer, item, None, truncate=False)) for item in items
+            int(item) if isinstance(item, Integral) else len(encode(self.tokenizer, item, None, truncate=False))
+            for item in items
         ]
-        size = self._batch_limit(batch_size)
-        batches = list(chain.from_iterable(by_length(window, size) for window in windows(lengths, batch_size)))
-        config = self.model.config
-        return price(lengths, batches, config.num_hidden_layers, config.num_attention_heads)
+        request = checked_request(self.stacks, stack=stack, heads=heads)
+        size = size_of(self.model, request.stack)
+        if size is None:
+            raise BadInput(f"The configuration of {type(self.model).__name__} does not tell its layers and heads.")
+        layers, kept_heads = size if heads == "all" else (size[0], 1)
+        writes = self.reader.has_both_sides and self.task != "classifier" and request.stack != "encoder"
+        return estimate_of(lengths, batch_size, layers, kept_heads, padded=self.reader.takes_padding, generates=writes)
 
     def _batch_limit(self, batch_size: int) -> int:
-        return batch_size if self.reader.takes_batches else 1
+        return batch_size if self.reader.takes_padding else 1
 
     def _passage(self, text: Text, text_target: Text | None, truncate: bool) -> Passage:
-        source = encode(self.tokenizer, text, self.reader.longest, truncate=truncate)
-        if not self.reader.has_both_sides:
-            if text_target is not None:
-                raise BadInput(
-                    f"{type(self.model).__name__} has no decoder beside an encoder, so text_target= has no use."
-                )
-            return Passage(text, source, None)
-        if self.task == "classifier":
-            return Passage(text, source, shifted(self.tokenizer, source, decoder_start(self.reader)))
-        if text_target is None:
-            with self._lock:
-                return Passage(text, source, greedy_output(self.reader, source))
-        labels = encode(self.tokenizer, text_target, self.reader.longest, truncate=truncate, as_target=True)
-        return Passage(text, source, shifted(self.tokenizer, labels, decoder_start(self.reader)))
+        source = source_of(self.reader, text, truncate=truncate)
+        return Passage(text, source, target_of(self.reader, text_target, truncate=truncate))
 
     def _in_order(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
         """Run passages of like length together, and give their records in the order of the passages."""
+        size = self._batch_limit(batch_size)
+        whole = with_decoder_inputs(self.reader, passages, request.stack, size)
         records: dict[int, AttentionRecord] = {}
-        for batch in by_length([len(passage.source) for passage in passages], self._batch_limit(batch_size)):
-            with self._lock:
-                captured = capture(self.reader, [passages[position] for position in batch], request)
+        for batch in by_length([len(passage.source) for passage in whole], size):
+            captured = capture(self.reader, [whole[position] for position in batch], request)
             records.update(zip(batch, captured, strict=True))
-        for position in range(len(passages)):
+        for position in range(len(whole)):
             yield records.pop(position)
 
     def __repr__(self) -> str:
-        config = self.model.config
-        return (
-            f"InstrumentedModel({config.name_or_path or type(self.model).__name__}: {self.task},"
-            f" {config.num_hidden_layers} layers x {config.num_attention_heads} heads, reads {self.reader.pooling})"
-        )
+        size = size_of(self.model, self.stacks[0])
+        layers = "" if size is None else f" {size[0]} layers x {size[1]} heads,"
+        name = self.model.config.name_or_path or type(self.model).__name__
+        return f"InstrumentedModel({name}: {self.task},{layers} reads {self.reader.pooling})"

@@ -70,7 +70,7 @@ def resolved_target(
         index = ids[0] if len(ids) == 1 else -1
     if not 0 <= index < len(probabilities):
         choices = ", ".join(labels) if labels is not None else "one token of the vocabulary"
-        raise BadInput(f"There is no outcome {target!r} to take a gradient of: choose {choices}, or {SUM!r}.")
+        raise BadInput(f"There is no outcome {target!r} here: choose {choices}, or {SUM!r}.")
     name = labels[index] if labels is not None else str(tokenizer.decode([index]))
     return Target(name, index, quantity)
 

@@ -1,7 +1,7 @@
 """How one model is fed and where its answer is read: the model with all that was found out about it."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..errors import BadInput
 from ..record.attention import Stack
 from .batching import padded
-from .families import longest_input
-from .instrument import is_decoder_only
+from .families import WITHOUT_PADDING, longest_input
 from .outcomes import outcome_labels, prediction_of, probabilities_of
 from .passage import Passage
-from .readout import Pooling, distribution, pooling_of_sentence_encoder, position_read
+from .readout import POOLINGS, Pooling, distribution, pooling_of_sentence_encoder, position_read
+from .stacks import is_decoder_only
 from .tasks import Task, checked_task, task_of
 
 Inputs = Mapping[str, Int[Tensor, " _"]]
@@ -55,37 +56,47 @@ class Reader:
     def padding(self) -> int:
         """The id that fills a batch: the model's own if it has one, as some count positions or find the end by it."""
         for holder in (self.model.config, self.tokenizer):
-            if getattr(holder, "pad_token_id", None) is not None:
-                return int(holder.pad_token_id)
+            padding = getattr(holder, "pad_token_id", None)
+            if padding is not None and padding >= 0:
+                return int(padding)
         return 0
 
     @cached_property
-    def takes_batches(self) -> bool:
-        """Not where the model could not tell padding from text: a causal classifier without a padding token."""
+    def takes_padding(self) -> bool:
+        """Not where padding would change the answer: a causal classifier without a padding token, and some families."""
+        if self.model.config.model_type in WITHOUT_PADDING:
+            return False
         finds_end = self.task == "classifier" and is_decoder_only(self.model)
         return not finds_end or getattr(self.model.config, "pad_token_id", None) is not None
 
+    @cached_property
+    def accepted(self) -> Container[str]:
+        """The arguments that the model's forward pass takes."""
+        parameters = inspect.signature(self.model.forward).parameters
+        takes_more = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        return {*parameters, *(("return_dict",) if takes_more else ())}
+
     def batched(self, items: Sequence[Inputs]) -> dict[str, Any]:
         """Items as one padded batch on the model's device, with masks, and no cache where the model would keep one."""
-        accepted = inspect.signature(self.model.forward).parameters
         device: torch.device = self.model.get_input_embeddings().weight.device  # type: ignore[assignment]
         batch: dict[str, Any] = {}
         for name, mask_name in (("input_ids", "attention_mask"), ("decoder_input_ids", "decoder_attention_mask")):
             if name in items[0]:
                 ids, mask = padded([item[name] for item in items], self.padding)
                 batch[name] = ids.to(device)
-                if mask_name in accepted:
+                if mask_name in self.accepted:
                     batch[mask_name] = mask.to(device)
-        if "token_type_ids" in accepted and "token_type_ids" in items[0]:
+        if "token_type_ids" in items[0] and "token_type_ids" in self.accepted:
             batch["token_type_ids"] = padded([item["token_type_ids"] for item in items], 0)[0].to(device)
-        if "use_cache" in accepted:
-            batch["use_cache"] = False
-        return batch
+        wishes = {"use_cache": False, "return_dict": True}
+        return batch | {name: value for name, value in wishes.items() if name in self.accepted}
 
     def position(self, item: Inputs) -> int | None:
         """The position at which the model reads its answer, or None where it pools over all."""
         if "decoder_input_ids" not in item:
-            return position_read(self.model, self.pooling, item["input_ids"], self.tokenizer.mask_token_id)
+            # a causal classifier reads the last token that is not its padding token, even one that stands for another
+            skipped = self.model.config.pad_token_id if self.task == "classifier" else None
+            return position_read(self.pooling, item["input_ids"], self.tokenizer.mask_token_id, skipped)
         if self.task == "classifier":
             # the decoder reads the source once more, and answers where the source ends
             ends = (item["input_ids"] == self.model.config.eos_token_id).nonzero().flatten()
@@ -124,11 +135,13 @@ def reader_of(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     task: str | None,
-    readout: Pooling | None,
+    readout: str | None,
     labels: Sequence[str] | None,
 ) -> Reader:
     """Find out what a model is for; what the user says overrides what is found."""
     found = task_of(model) if task is None else checked_task(task)
+    if readout is not None and readout not in POOLINGS:
+        raise BadInput(f"A read-out is {', '.join(POOLINGS)}, not {readout!r}.")
     return Reader(
         model=model,
         tokenizer=tokenizer,
@@ -139,10 +152,10 @@ def reader_of(
 
 
 def _own_pooling(model: PreTrainedModel, task: Task) -> Pooling:
+    if task == "encoder" and (pooling := pooling_of_sentence_encoder(model.config.name_or_path or "")):
+        return pooling
     if model.config.is_encoder_decoder or is_decoder_only(model):
         return "last"
     if task == "classifier":
         return "mean" if getattr(model.config, "classifier_pooling", "cls") == "mean" else "first"
-    if task == "masked_lm":
-        return "mask"
-    return pooling_of_sentence_encoder(model.config.name_or_path or "") or "mean"
+    return "mask" if task == "masked_lm" else "mean"

@@ -2,17 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from ..errors import BadInput
-
 Pooling = Literal["first", "last", "mean", "mask"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 POOLING_FILE = "1_Pooling/config.json"
 """Where a sentence encoder says how it pools."""
 POOLING_MODES: dict[str, Pooling] = {
@@ -43,23 +41,23 @@ def pooling_of_sentence_encoder(name_or_path: str) -> Pooling | None:
 
 
 def position_read(
-    model: PreTrainedModel, pooling: Pooling, input_ids: Int[Tensor, " position"], mask_id: int | None
+    pooling: Pooling, input_ids: Int[Tensor, " position"], mask_id: int | None, skipped: int | None
 ) -> int | None:
-    """The one position the answer is read at, or None where it is pooled over all."""
+    """The one position the answer is read at, or None where it is pooled over all.
+
+    The first mask of several; the last token that is not `skipped`.
+    """
     match pooling:
         case "first":
             return 0
+        case "mask":
+            masks = (input_ids == mask_id).nonzero().flatten() if mask_id is not None else input_ids[:0]
+            return int(masks[0]) if len(masks) else 0
+        case "last":
+            read = (input_ids != skipped).nonzero().flatten() if skipped is not None else input_ids[:0]
+            return int(read[-1]) if len(read) else len(input_ids) - 1
         case "mean":
             return None
-        case "mask":
-            masks = (input_ids == mask_id).nonzero().flatten().tolist() if mask_id is not None else []
-            return int(masks[0]) if masks else 0
-        case "last":
-            # a causal classifier reads the last token that is not its padding token, even one that stands for another
-            pad_id = getattr(model.config, "pad_token_id", None)
-            real = (input_ids != pad_id).nonzero().flatten() if pad_id is not None else torch.arange(len(input_ids))
-            return int(real[-1]) if len(real) else len(input_ids) - 1
-    raise BadInput(f"A read-out is first, last, mean or mask, not {pooling!r}.")
 
 
 def distribution(position: int | None, length: int) -> Float[Tensor, " position"]:

@@ -22,7 +22,7 @@ class Request:
     values: bool
 
 
-def wished(
+def checked_request(
     stacks: Sequence[Stack],
     *,
     stack: str | None = None,

@@ -1,5 +1,5 @@
 """Long computations that survive a kill."""
 
-from attnscope.engine.checkpoint import load_checkpoint, save_checkpoint
+from .checkpoint import load_checkpoint, save_checkpoint
 
 __all__ = ["load_checkpoint", "save_checkpoint"]

@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from attnscope.errors import BadInput
-from attnscope.files import written_atomically
+from ..errors import BadInput
+from ..files import written_atomically
 
 _STRUCTURE = "attnscope.checkpoint"  # the metadata key; its absence tells a foreign file
 

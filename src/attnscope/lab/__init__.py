@@ -1,6 +1,6 @@
 """Small models trained here: every task by its name, a function `(out, seed, resume, steps) -> out`."""
 
-from attnscope.lab.demo_model import train_demo
+from .demo_model import train_demo
 
 TASKS = {"demo": train_demo}
 

@@ -19,11 +19,11 @@ from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-from attnscope.errors import BadInput
-from attnscope.files import written_atomically
-from attnscope.lab.demo_card import model_card
-from attnscope.lab.train import Measurement, train, warmup_then_decay, write_log
-from attnscope.syntax import AgreementSentence, agreement_sentences, vocabulary
+from ..errors import BadInput
+from ..files import written_atomically
+from ..syntax import AgreementSentence, agreement_sentences, vocabulary
+from .demo_card import model_card
+from .train import Measurement, train, warmup_then_decay, write_log
 
 LABELS = ("singular", "plural")
 STEPS = 3500
@@ -67,7 +67,7 @@ def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEP
         log = train(
             model,
             measure,
-            warmup_then_decay(peak=1e-3, warmup=min(300, steps // 4), steps=steps),
+            warmup_then_decay(peak=5e-4, warmup=min(300, steps // 4), steps=steps),
             steps,
             recipe={"task": "demo", "seed": seed, "steps": steps},
             checkpoint=unfinished / "checkpoint.safetensors",

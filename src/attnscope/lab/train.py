@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
-from attnscope.engine import load_checkpoint, save_checkpoint
-from attnscope.errors import BadInput
-from attnscope.files import written_atomically
+from ..engine import load_checkpoint, save_checkpoint
+from ..errors import BadInput
+from ..files import written_atomically
 
 STEPS_PER_ROW = 50  # of the log
 

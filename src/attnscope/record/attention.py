@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,7 +47,7 @@ class AttentionRecord:
     masked_queries: tuple[bool, ...] = ()
     """Queries that may attend to nothing, and so have rows of zeros."""
     layers: tuple[int, ...] = ()
-    """The number each layer has in the model, where `select` has kept only some."""
+    """The number of each layer among those that attend, where `select` has kept only some."""
     heads: tuple[int, ...] = ()
     pooled: Literal["mean"] | None = None
     """"mean" where only the mean over heads was kept, as the single head 0."""
@@ -60,8 +61,7 @@ class AttentionRecord:
     score_bias: Float[Tensor, "layer #head query key"] | None = None
     """What the model adds to its scores: position biases, and -inf where the mask hides a key."""
     values: Float[Tensor, "layer head key model_width"] | None = None
-    """Value vectors after the head's part of the output projection: what attending to a key adds to the residual
-    stream."""
+    """Value vectors after the head's part of the output projection: what a key gives to what attention returns."""
     embeddings: Float[Tensor, "key embedding_width"] | None = None
     embedding_gradients: Float[Tensor, "key embedding_width"] | None = None
     attention_gradients: Float[Tensor, "layer head query key"] | None = None
@@ -166,26 +166,33 @@ class AttentionRecord:
         True
 
         """
-        weights = stacked_layers(attentions, index)
+        weights = stacked_layers(attentions, index).clone()  # the record is frozen, whatever becomes of what was given
         query_tokens = tuple(str(token) for token in tokens)
+        if len(query_tokens) == weights.shape[2] + 1:
+            raise BadInput(
+                f"There are {len(query_tokens)} tokens and {weights.shape[2]} queries: the last token generate() writes"
+                " has no row, so give tokens[:-1] for its steps."
+            )
         checks.check_length("tokens", len(query_tokens), weights.shape[2], "query")
         if key_tokens is None and weights.shape[2] != weights.shape[3]:
             raise BadInput(
                 f"These weights have {weights.shape[2]} queries and {weights.shape[3]} keys:"
                 " for cross-attention give the tokens attended to as key_tokens=."
             )
-        word_ids = tuple(word_ids or range(len(query_tokens)))
-        special, masked_queries = tuple(special or ()), tuple(masked_queries or ())
+        words_of = tuple(range(len(query_tokens)) if word_ids is None else word_ids)
+        quiet = () if special is None else tuple(bool(flag) for flag in special)
+        masked = () if masked_queries is None else tuple(bool(flag) for flag in masked_queries)
         if attention_mask is not None:
             if key_tokens is not None:
                 raise BadInput("attention_mask= is for self-attention; cut the padding of cross-attention off before.")
-            real = torch.as_tensor(attention_mask).reshape(-1).bool()
+            mask = torch.as_tensor(attention_mask)
+            real = (mask if mask.ndim == 1 else mask[index or 0]).bool()
             checks.check_length("attention_mask", len(real), weights.shape[2], "query")
             kept = real.nonzero().flatten().tolist()
             weights = weights[:, :, kept][..., kept]
-            query_tokens, word_ids, special, masked_queries = (
+            query_tokens, words_of, quiet, masked = (
                 tuple(values[position] for position in kept) if values else ()
-                for values in (query_tokens, word_ids, special, masked_queries)
+                for values in (query_tokens, words_of, quiet, masked)
             )
         if causal is None:
             causal = key_tokens is None and checks.looks_causal(weights)
@@ -196,11 +203,11 @@ class AttentionRecord:
             stack="cross" if key_tokens is not None else "decoder" if causal else "encoder",
             causal=causal,
             readout=_distribution(readout, len(query_tokens), causal),
-            query_word_ids=word_ids,
-            key_word_ids=word_ids if key_tokens is None else (),
-            query_special=special,
-            key_special=special if key_tokens is None else (),
-            masked_queries=masked_queries,
+            query_word_ids=words_of,
+            key_word_ids=words_of if key_tokens is None else (),
+            query_special=quiet,
+            key_special=quiet if key_tokens is None else (),
+            masked_queries=masked,
             card=card or {"model": None},
         )
 
@@ -232,10 +239,8 @@ class AttentionRecord:
             card=self.card,
         )
 
-    def select(
-        self, layers: int | Sequence[int] | None = None, heads: int | Sequence[int] | None = None
-    ) -> "AttentionRecord":
-        """The record of only these layers and heads, counted by position from zero (negative from the end)."""
+    def select(self, layers: Any = None, heads: Any = None) -> "AttentionRecord":
+        """The record of only these layers and heads: numbers, lists of numbers or slices, counted from either end."""
         layer_positions = _positions(layers, len(self.layers), "layer")
         head_positions = _positions(heads, len(self.heads), "head")
 
@@ -298,17 +303,22 @@ def _distribution(readout: Any, length: int, causal: bool) -> Tensor:
     """A read-out from what a user gives: nothing, a position, or weights."""
     if readout is None:
         return torch.eye(length)[-1] if causal else torch.full((length,), 1 / length)
-    if isinstance(readout, int):
-        if not -length <= readout < length:
-            raise BadInput(f"readout={readout} is outside the {length} query tokens.")
-        return torch.eye(length)[readout]
-    return torch.as_tensor(readout, dtype=torch.float32)
+    if isinstance(readout, Integral):
+        position = int(readout)
+        if not -length <= position < length:
+            raise BadInput(f"readout={position} is outside the {length} query tokens.")
+        return torch.eye(length)[position]
+    if isinstance(readout, str):
+        raise BadInput(f"Here a read-out is a position or a distribution over the query tokens, not {readout!r}.")
+    return torch.as_tensor(readout, dtype=torch.float32).reshape(-1)
 
 
-def _positions(chosen: int | Sequence[int] | None, length: int, axis: str) -> list[int]:
+def _positions(chosen: Any, length: int, axis: str) -> list[int]:
     if chosen is None:
         return list(range(length))
-    positions = [chosen] if isinstance(chosen, int) else list(chosen)
+    if isinstance(chosen, slice):
+        chosen = range(length)[chosen]
+    positions = [int(chosen)] if isinstance(chosen, Integral) else [int(position) for position in chosen]
     for position in positions:
         if not -length <= position < length:
             raise BadInput(f"There is no {axis} {position}: this record has {length}, counted from 0.")

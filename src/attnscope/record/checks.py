@@ -38,11 +38,17 @@ def checked_weights(
         layer, head, row = _first(off)
         raise BadInput(
             f"The attention row at layer {layer}, head {head}, row {row} sums to {sums[layer, head, row].item():.4f},"
-            " not to one: give weights after the softmax and without dropout (model.eval())."
+            f" not to one: give weights after the softmax and without dropout (model.eval()){_if_bfloat16(off, sums)}."
         )
     # rows that sum to one but for the last bits stay as the model computed them, so that checking twice changes nothing
     divisors = sums.masked_fill((sums == 0) | ((sums - 1).abs() <= ROUNDING), 1.0)
     return weights if bool((divisors == 1).all()) else weights / divisors.unsqueeze(-1)
+
+
+def _if_bfloat16(off: Bool[Tensor, "layer head query"], sums: Float[Tensor, "layer head query"]) -> str:
+    """A hint where rows miss one by no more than bfloat16 explains."""
+    near = bool(((sums - 1).abs()[off] <= BFLOAT16_ROW_TOLERANCE).all())
+    return ", and weights computed in bfloat16 as a bfloat16 tensor" if near else ""
 
 
 def check_causal(weights: Float[Tensor, "layer head query key"]) -> None:
@@ -64,6 +70,10 @@ def looks_causal(weights: Float[Tensor, "layer head query key"]) -> bool:
 
 def checked_readout(readout: Float[Tensor, " query"]) -> Float[Tensor, " query"]:
     """The read-out as a float32 distribution over the queries."""
+    if readout.ndim != 1:
+        raise BadInput(
+            f"The read-out must be a distribution over the query tokens, not {tuple(readout.shape)} numbers."
+        )
     readout = readout.detach().to(device="cpu", dtype=torch.float32)
     total = readout.sum()
     if not bool(total.isfinite()) or bool((readout < 0).any()) or abs(total.item() - 1) > ROW_TOLERANCE:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -33,7 +34,9 @@ def stacked_layers(attentions: Any, index: int | None) -> Float[Tensor, "layer h
     if len(attentions) == 0 or any(layer is None for layer in attentions):
         raise BadInput(NO_WEIGHTS)
     if all(_is_sequence_of_arrays(step) for step in attentions):
-        return _from_steps(attentions)
+        if index not in (None, 0):
+            raise BadInput("The steps of generate() are of one sequence, so index= has no use.")
+        return _from_steps([[None if layer is None else _tensor(layer) for layer in step] for step in attentions])
     layers = [_one_layer(_tensor(layer), number, index) for number, layer in enumerate(attentions)]
     shapes = {tuple(layer.shape) for layer in layers}
     if len(shapes) > 1:
@@ -54,7 +57,7 @@ def _tensor(values: Any) -> Tensor:
     if isinstance(values, Tensor):
         return values.detach()
     try:
-        tensor = torch.as_tensor(values)
+        tensor = torch.tensor(np.array(values))
     except (ValueError, TypeError, RuntimeError) as error:
         raise BadInput(f"These attention weights are not an array of numbers ({error}).") from None
     return tensor if tensor.is_floating_point() else tensor.to(torch.float32)
@@ -65,6 +68,10 @@ def _from_array(array: Tensor, index: int | None) -> Float[Tensor, "layer head q
         raise BadInput(NO_WEIGHTS)
     if array.ndim == 5:
         return torch.stack([_one_layer(layer, number, index) for number, layer in enumerate(array)])
+    if index is not None:
+        if array.ndim != 4:
+            raise BadInput(f"index= chooses of a batch, and weights of shape {tuple(array.shape)} have none.")
+        return _one_layer(array, 0, index).unsqueeze(0)
     if array.ndim not in (2, 3, 4):
         raise BadInput(
             f"Attention weights of shape {tuple(array.shape)} cannot be read: give [layer, head, query, key], or a"
@@ -90,32 +97,35 @@ def _one_layer(layer: Tensor, number: int, index: int | None) -> Float[Tensor, "
     return layer[index or 0]
 
 
-def _from_steps(steps: Sequence[Sequence[Tensor]]) -> Float[Tensor, "layer head query key"]:
+def _from_steps(steps: Sequence[Sequence[Tensor | None]]) -> Float[Tensor, "layer head query key"]:
     """Stitch the steps of `generate()`: the prompt's square, then one row per new token.
 
     The last token generated has no row, as the model never read it. A sliding-window layer returns only the last keys
     it still holds, so short rows are aligned to the right.
     """
-    if any(layer is None for step in steps for layer in step) or any(len(step) == 0 for step in steps):
+    blocks = [[layer for layer in step if layer is not None] for step in steps]
+    if any(len(kept) < max(len(step), 1) for kept, step in zip(blocks, steps, strict=True)):
         raise BadInput(NO_WEIGHTS)
-    if any(layer.ndim != 4 or layer.shape[0] != 1 for step in steps for layer in step):
+    if any(layer.ndim != 4 for step in blocks for layer in step):
+        raise BadInput("Give each layer as one array (heads, query, key), not as a list of maps.")
+    if any(layer.shape[0] != 1 for step in blocks for layer in step):
         raise BadInput(
             "These are the steps of generate() for several sequences (a batch, or beams, which reorder them): generate"
             " one prompt with num_beams=1, or use attnscope.load(model).record_generation(prompt)."
         )
-    if len({len(step) for step in steps}) > 1:
+    if len({len(step) for step in blocks}) > 1:
         raise BadInput("The steps of generate() differ in their number of layers; give one stack at a time.")
-    queries = sum(step[0].shape[2] for step in steps)
-    first_queries, first_keys = steps[0][0].shape[2:]
+    queries = sum(step[0].shape[2] for step in blocks)
+    first_queries, first_keys = blocks[0][0].shape[2:]
     # over itself a decoder sees no more keys than it has tokens; over a source it sees the whole source at every step
-    same_keys = len(steps) > 1 and {step[0].shape[3] for step in steps} == {first_keys}
+    same_keys = len(blocks) > 1 and {step[0].shape[3] for step in blocks} == {first_keys}
     cross = first_keys > first_queries or (same_keys and first_queries == 1)
     keys = first_keys if cross else queries
     layers = []
-    for number in range(len(steps[0])):
-        rows = steps[0][number].new_zeros(steps[0][number].shape[1], queries, keys)
+    for number in range(len(blocks[0])):
+        rows = blocks[0][number].new_zeros(blocks[0][number].shape[1], queries, keys)
         seen = 0
-        for step in steps:
+        for step in blocks:
             block = step[number][0]
             seen += block.shape[1]
             end = keys if cross else seen

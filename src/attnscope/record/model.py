@@ -1,31 +1,60 @@
 """The Model protocol: what a method may ask of a model it must run again, without importing `capture`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from .attention import AttentionRecord
+from .target import Target
 
 Text = str | list[str] | tuple[str | list[str], ...]
 """A text, words already split (a list), or a pair of either (a tuple of two)."""
+
+EMBEDDINGS = {"input_ids": "inputs_embeds", "decoder_input_ids": "decoder_inputs_embeds"}
+"""What Hugging Face calls the embeddings of each kind of token ids, in the order in which a model looks them up."""
+
+Inputs = Mapping[str, Int[Tensor, " _"] | Float[Tensor, "_ _"]]
+"""What a model is given for one text: like `record.inputs`, and embeddings where the model shall not look its own up.
+
+Embeddings stand beside the ids they replace, which go on to say where positions, masks and the answer are.
+"""
 
 
 @runtime_checkable
 class Model(Protocol):
     """A model whose attention can be read, and which can be run again."""
 
-    def record(self, text: Text, **options: Any) -> AttentionRecord:
-        """What the model does on one text."""
+    @property
+    def blank_ids(self) -> Mapping[str, int]:
+        """The ids of the tokens that can stand for no token, by name: unk, mask and pad, as far as there are any."""
         ...
 
-    def records(self, texts: Iterable[Text], batch_size: int = 16, **options: Any) -> Iterator[AttentionRecord]:
-        """What the model does on each text, in the order given."""
+    @property
+    def record(self) -> Callable[..., AttentionRecord]:
+        """What the model does on one text: `record(text, **options)`."""
         ...
 
-    def probabilities(
-        self, inputs: Sequence[Mapping[str, Int[Tensor, " _"]]], batch_size: int = 16
-    ) -> Float[Tensor, "item outcome"]:
-        """The probability of every outcome for each of these inputs, which look like `record.inputs`."""
+    @property
+    def records(self) -> Callable[..., Iterator[AttentionRecord]]:
+        """What the model does on each text, in the order given: `records(texts, batch_size=16, **options)`."""
+        ...
+
+    def probabilities(self, inputs: Sequence[Inputs], batch_size: int = 16) -> Float[Tensor, "item outcome"]:
+        """The probability of every outcome for each of these inputs."""
+        ...
+
+    def target(self, inputs: Inputs, outcome: int | str | None = None, quantity: str = "logit") -> Target:
+        """What a user means by an outcome of these inputs: a class or token by number or name, None the prediction."""
+        ...
+
+    def embedded(self, inputs: Inputs) -> Inputs:
+        """The same inputs with the embeddings that the model looks up for their ids."""
+        ...
+
+    def target_gradients(
+        self, inputs: Sequence[Inputs], target: Target
+    ) -> tuple[Float[Tensor, " item"], Float[Tensor, "item position width"]]:
+        """The target's value for each of these inputs, all of one length, and its gradient at the embeddings given."""
         ...

@@ -1,29 +1,58 @@
 """TokenScores: what a method says of each token."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
+from . import words
 from .sketch import scores_html
 from .tokens import readable
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.text import Text
 
-@dataclass(frozen=True, eq=False, repr=False)
+
+@dataclass(frozen=True, eq=False)
+class Saturation:
+    """How much of a flow is just its trivial cut, by layer.
+
+    The share of computed pairs whose flow is what the source can give (`source`), what the token can take in the first
+    layer (`token`), and either of them (`total`).
+    """
+
+    total: Float[Tensor, " layer"]
+    source: Float[Tensor, " layer"]
+    token: Float[Tensor, " layer"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TokenScores:
     """A score for each key token, as the record's read-out sees it.
 
-    Where the method has a whole map, `map[layer, query, key]` is computed when it is first asked for.
+    A method that has a whole map computes `map[layer, query, key]` when it is first asked for, and single rows of it
+    for `at`. `warnings` are sentences about what these scores cannot say.
     """
 
     method: str
     tokens: tuple[str, ...]
     scores: Float[Tensor, " key"]
     special: tuple[bool, ...]
-    compute_map: Callable[[], Float[Tensor, "layer query key"]] | None = field(default=None)
+    word_ids: tuple[int | None, ...]
+    size: tuple[int, int] = (0, 0)
+    """Layers and queries of the map."""
+    compute_map: Callable[[], Float[Tensor, "layer query key"]] | None = None
+    compute_row: Callable[[int, int], Float[Tensor, " key"]] | None = None
+    """The scores for one layer and query, both counted from zero."""
+    compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
+    compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def map(self) -> Float[Tensor, "layer query key"]:
@@ -34,15 +63,100 @@ class TokenScores:
 
     def at(self, query: int, layer: int = -1) -> Float[Tensor, " key"]:
         """The scores for another position or layer."""
-        for name, position, length in (("layer", layer, self.map.shape[0]), ("query", query, self.map.shape[1])):
+        if self.compute_row is None:
+            raise BadInput(f"The method {self.method} scores tokens for the read-out only: it has no map.")
+        for name, position, length in zip(("layer", "query"), (layer, query), self.size, strict=True):
             if not -length <= position < length:
                 raise BadInput(f"There is no {name} {position}: this record has {length}, counted from 0.")
-        return self.map[layer, query]
+        layer, query = layer % self.size[0], query % self.size[1]
+        # a cached property lies in the instance's dictionary once it has been computed
+        return self.map[layer, query] if "map" in self.__dict__ else self.compute_row(layer, query)
+
+    @cached_property
+    def per_head(self) -> Float[Tensor, "layer head key"]:
+        """The scores of each head at each layer, for the read-out.
+
+        Of layer-wise tracing, what each head has passed down to that layer; layer 0 is on the input tokens. Of rollout
+        and flow, what they give where only this head of this layer counts, over the pooled layers below.
+        """
+        if self.compute_per_head is None:
+            raise BadInput(f"The method {self.method} does not tell heads apart.")
+        return self.compute_per_head()
+
+    @cached_property
+    def saturation(self) -> Saturation:
+        """How much of this flow is just its trivial cut, by layer."""
+        if self.compute_saturation is None:
+            raise BadInput(f"Only flow saturates; the method {self.method} does not.")
+        return self.compute_saturation(self.map)
+
+    @property
+    def saturated(self) -> Float[Tensor, " layer"]:
+        """The share of computed pairs whose flow is just the trivial cut, by layer."""
+        return self.saturation.total
+
+    def words(self) -> "TokenScores":
+        """The same scores at word level: the score of a word is the sum over its pieces."""
+        groups = words.word_groups(self.word_ids, self.special)
+        merged = torch.stack([self.scores[group].sum() for group in groups])
+        return self._of_tokens(words.word_labels(self.tokens, groups), merged, [group[0] for group in groups])
+
+    def without_special(self) -> "TokenScores":
+        """The same scores for the tokens of the text alone."""
+        kept = [position for position, quiet in enumerate(self.special) if not quiet]
+        return self._of_tokens(tuple(self.tokens[position] for position in kept), self.scores[kept], kept)
+
+    def _of_tokens(
+        self, tokens: tuple[str, ...], scores: Float[Tensor, " kept"], positions: list[int]
+    ) -> "TokenScores":
+        """These scores for other tokens; maps are of all tokens, and so have no part in it."""
+        return replace(
+            self,
+            tokens=tokens,
+            scores=scores,
+            special=tuple(self.special[position] for position in positions),
+            word_ids=tuple(self.word_ids[position] for position in positions),
+            size=(0, 0),
+            compute_map=None,
+            compute_row=None,
+            compute_saturation=None,
+            compute_per_head=None,
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A table of token, score, word and special."""
+        import pandas as pd
+
+        columns = {"token": self.tokens, "score": self.scores.tolist(), "word": self.word_ids, "special": self.special}
+        return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
     def __repr__(self) -> str:
         pairs = zip(readable(self.tokens), self.scores.tolist(), strict=True)
-        return f"TokenScores({self.method}: {', '.join(f'{token.strip()} {score:.3f}' for token, score in pairs)})"
+        noted = "".join(f"; {warning}" for warning in self.warnings)
+        return (
+            f"TokenScores({self.method}: {', '.join(f'{token.strip()} {score:.3f}' for token, score in pairs)}{noted})"
+        )
+
+    def __rich__(self) -> "Text":
+        """The tokens on the colour of their scores, for rich's `print`."""
+        from ..terminal import coloured
+
+        scores = self.scores.abs().tolist()
+        return coloured(readable(self.tokens), self.special, scores, max(scores, default=0.0))
 
     def _repr_html_(self) -> str:
-        caption = "Ink is linear from 0 to the largest score."
+        caption = " ".join(["Ink is linear from 0 to the largest score.", *self.warnings])
         return scores_html(self.method, self.tokens, self.special, self.scores.tolist(), caption)
+
+
+def scores_of(record: Any, method: str, scores: Float[Tensor, " key"], **more: Any) -> TokenScores:
+    """The scores a method gives to the key tokens of a record."""
+    return TokenScores(
+        method=method,
+        tokens=record.key_tokens,
+        scores=scores,
+        special=record.key_special,
+        word_ids=record.key_word_ids,
+        size=(len(record.layers), len(record.query_tokens)),
+        **more,
+    )

@@ -10,6 +10,8 @@ from ..paint import colour, ink
 from .tokens import readable
 
 TOKEN_STYLE = "padding:2px 3px;margin:1px;border-radius:3px;white-space:pre;display:inline-block"
+MOST_TOKENS, MOST_LAYERS = 200, 12
+"""What a notebook cell shows: a report shows more."""
 LABEL_STYLE = "font:12px system-ui;color:#777;width:5.5em;display:inline-block"
 
 
@@ -33,13 +35,18 @@ def record_html(
     readout: Float[Tensor, " query"],
     layers: Sequence[int],
 ) -> str:
-    """One row per layer: where the read-out attends, heads averaged."""
-    rows = readout @ weights.mean(1)
+    """One row per layer: where the read-out attends, heads averaged; what is cut off is said."""
+    shown = slice(MOST_TOKENS)
+    rows = (readout @ weights.mean(1))[-MOST_LAYERS:, shown]
+    layers, key_tokens, key_special = layers[-MOST_LAYERS:], key_tokens[shown], key_special[shown]
     lines = [
         f'<div><span style="{LABEL_STYLE}">layer {layer}</span>{token_spans(key_tokens, key_special, row)}</div>'
         for layer, row in zip(layers, rows.tolist(), strict=True)
     ]
     caption = "Raw attention from the read-out, mean over heads; ink is linear from 0 to the largest weight of a row."
+    if weights.shape[0] > MOST_LAYERS or weights.shape[-1] > MOST_TOKENS:
+        caption += f" Shown are the last {len(layers)} of {weights.shape[0]} layers and the first {len(key_tokens)} of"
+        caption += f" {weights.shape[-1]} tokens."
     return _figure(title, "".join(lines), caption)
 
 

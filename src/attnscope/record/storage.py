@@ -50,6 +50,10 @@ def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
     """Write a record's fields; what is not a tensor goes into the header."""
     tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
     tensors |= {INPUTS + name: value.contiguous() for name, value in values["inputs"].items()}
+    shared = [
+        name for name in tensors if name != "weights" and tensors[name].data_ptr() == tensors["weights"].data_ptr()
+    ]
+    tensors |= {name: tensors[name].clone() for name in shared}  # safetensors refuses two names for one memory
     header = {
         name: asdict(value) if isinstance(value, Target) else value
         for name, value in values.items()
@@ -62,14 +66,18 @@ def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
         case "float16":
             tensors["weights"] = weights.to(torch.float16)
             stored = tensors["weights"].to(torch.float32)
+            stored = stored / stored.sum(-1, keepdim=True).masked_fill(stored.sum(-1, keepdim=True) == 0, 1.0)
         case "uint8":
             tensors["weight_codes"], tensors["row_largest"] = encoded_rows(weights)
             stored = decoded_rows(tensors["weight_codes"], tensors["row_largest"])
         case _:
             raise BadInput(f"A record is stored as float32, float16 or uint8, not as {precision!r}.")
-    error = (stored - weights).abs_().max().item()
+    error = 0.0 if stored is weights else (stored - weights).abs_().max().item()
+    error += values["card"].get("storage", {}).get("largest_error", 0.0)  # what earlier files have cost already
     header["card"] = {**values["card"], "storage": {"precision": precision, "largest_error": error}}
-    metadata = {"format": FORMAT, "version": str(FORMAT_VERSION), "record": json.dumps(header)}
+    metadata = {"format": FORMAT, "version": str(FORMAT_VERSION), "record": json.dumps(header, default=_plain)}
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; name the file to write.")
     with written_atomically(path) as temporary:
         save_file(tensors, temporary, metadata=metadata)
     return path
@@ -84,13 +92,15 @@ def read(path: Path) -> dict[str, Any]:
             metadata = file.metadata() or {}
             _check_metadata(path, metadata)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        values: dict[str, Any] = json.loads(metadata["record"])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        values: dict[str, Any] = dict(json.loads(metadata["record"]))
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput(
             f"{path} is not a whole safetensors file ({error}): it may be cut off or of another kind."
         ) from None
+    if not {"weights", "weight_codes"} & set(tensors) or "query_tokens" not in values:
+        raise BadInput(f"{path} is an attention record with parts missing; save it again.")
     values["inputs"] = {
         name.removeprefix(INPUTS): tensors.pop(name) for name in list(tensors) if name.startswith(INPUTS)
     }
@@ -109,6 +119,11 @@ def _check_metadata(path: Path, metadata: Mapping[str, str]) -> None:
         raise BadInput(
             f"{path} has record format {version!r}; this attnscope reads up to {FORMAT_VERSION}: upgrade attnscope."
         )
+
+
+def _plain(value: Any) -> Any:
+    """NumPy and torch scalars as numbers; what else JSON does not know, such as a dtype, in words."""
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def _as_tuples(value: Any) -> Any:

@@ -22,14 +22,12 @@ def _byte_of_letter() -> dict[str, int]:
 def is_byte_level(tokens: Sequence[str]) -> bool:
     """Whether these tokens are spelled in the byte alphabet of GPT-2, RoBERTa, Llama 3 and others.
 
-    They are if all letters come from that alphabet and either a space or newline is written in it, or some letter can
-    only come from it and all together spell valid UTF-8.
+    They are if a space or newline is written in it, or if some letter can only come from it and all together spell
+    valid UTF-8. Special tokens may hold other letters, and are left out.
     """
     letters = _byte_of_letter()
-    spelled = "".join(tokens)
+    spelled = "".join(token for token in tokens if _in_bytes(token))
     if not any(0x100 <= ord(letter) <= 0x143 for letter in spelled):
-        return False
-    if not all(letter in letters for letter in spelled):
         return False
     if "Ġ" in spelled or "Ċ" in spelled:
         return True
@@ -37,7 +35,11 @@ def is_byte_level(tokens: Sequence[str]) -> bool:
         bytes(letters[letter] for letter in spelled).decode("utf-8")
     except UnicodeDecodeError:
         return False
-    return True
+    return all(_in_bytes(token) for token in tokens)
+
+
+def _in_bytes(token: str) -> bool:
+    return all(letter in _byte_of_letter() for letter in token)
 
 
 def readable(tokens: Sequence[str]) -> list[str]:
@@ -49,7 +51,8 @@ def readable(tokens: Sequence[str]) -> list[str]:
     ([' hello', '⏎'], [' Haus', 'boot'], ['play', 'ing'])
     """
     if is_byte_level(tokens):
-        return [piece.replace("\n", "⏎") for piece in _decoded(tokens)]
+        decoded = iter(_decoded([token for token in tokens if _in_bytes(token)]))
+        return [next(decoded).replace("\n", "⏎") if _in_bytes(token) else token for token in tokens]
     pieces = (token.removeprefix(CONTINUATION) if len(token) > 2 else token for token in tokens)
     return [piece.replace("▁", " ").replace("<0x0A>", "⏎").replace("\n", "⏎") for piece in pieces]
 

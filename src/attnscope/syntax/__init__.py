@@ -1,6 +1,6 @@
 """Sentences and their parses: what a sentence is, and a grammar that makes them."""
 
-from attnscope.syntax.grammar import AgreementSentence, agreement_sentences, vocabulary
-from attnscope.syntax.sentence import Sentence
+from .grammar import AgreementSentence, agreement_sentences, vocabulary
+from .sentence import Sentence
 
 __all__ = ["AgreementSentence", "Sentence", "agreement_sentences", "vocabulary"]

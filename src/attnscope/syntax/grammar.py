@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from attnscope.syntax import lexicon
-from attnscope.syntax.lexicon import PLURAL, SINGULAR
-from attnscope.syntax.phrases import (
+from . import lexicon
+from .lexicon import PLURAL, SINGULAR
+from .phrases import (
     Node,
     chance,
     clause,
@@ -22,7 +22,7 @@ from attnscope.syntax.phrases import (
     simple_coordination,
     simple_noun_phrase,
 )
-from attnscope.syntax.sentence import Sentence
+from .sentence import Sentence
 
 LONGEST = 30  # words; longer draws are thrown away
 

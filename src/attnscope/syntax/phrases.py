@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
 
-from attnscope.syntax import lexicon
-from attnscope.syntax.lexicon import PLURAL, SINGULAR
+from . import lexicon
+from .lexicon import PLURAL, SINGULAR
 
 Option = TypeVar("Option")
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnscope.errors import BadInput
+from ..errors import BadInput
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,149 @@
+"""Blank-out: how much the model's answer changes when a token is taken away."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import BadInput
+from ..record import AttentionRecord, Model, TokenScores
+from ..record.model import EMBEDDINGS, Inputs
+from ..record.words import word_groups, word_labels
+from .rerunning import blank_embeddings, key_embeddings, key_ids, rerunnable
+
+REPLACEMENTS = ("unk", "mask", "pad", "delete", "zero")
+
+
+def blanked(
+    embeddings: Float[Tensor, "key width"], blanks: Float[Tensor, "key width"], positions: Sequence[int]
+) -> Float[Tensor, "key width"]:
+    """The embeddings of a text with blanks at these positions."""
+    taken = embeddings.clone()
+    taken[list(positions)] = blanks[list(positions)]
+    return taken
+
+
+def without(inputs: Inputs, ids: str, positions: Sequence[int]) -> dict[str, Tensor]:
+    """The inputs of a text that never had these positions, with whatever belongs to them on their side."""
+    length = len(inputs[ids])
+    kept = [position for position in range(length) if position not in positions]
+    on_decoder = ids.startswith("decoder_")
+    return {
+        name: tensor[kept] if name.startswith("decoder_") == on_decoder else tensor for name, tensor in inputs.items()
+    }
+
+
+def blank_groups(record: AttentionRecord, by: str) -> list[list[int]]:
+    """The positions that are blanked together, one run of the model each: single tokens, or all pieces of a word."""
+    if by == "token":
+        return [[position] for position in range(len(record.key_tokens))]
+    if by == "word":
+        return word_groups(record.key_word_ids, record.key_special)
+    raise BadInput(f"by={by!r} is neither token nor word.")
+
+
+def blank_out(
+    record: AttentionRecord,
+    model: Model | None = None,
+    replacement: str | None = None,
+    by: str = "token",
+    target: int | str | None = None,
+    signed: bool = False,
+    batch_size: int = 16,
+) -> TokenScores:
+    """How much the probability of the predicted or given outcome changes when each token in turn is taken away.
+
+    Abnar & Zuidema 2020, section 2, "blank-out": |p(y | x) - p(y | x without token i)|, with y the outcome (for a model
+    with a single output, its value). `signed=True` keeps the sign, positive where the token speaks for the outcome.
+    Special tokens are blanked like all others. `by="word"` takes all pieces of a word away at once and gives one score
+    for each word, which is not the sum over its pieces that `scores.words()` gives.
+
+    The `replacement` (unk, or else mask, unless said) takes the token's place where the model looks its embedding up:
+    unk, mask and pad bring theirs, zero a vector of zeros. Positions, masks and the place the answer is read at stay as
+    they were, so that blanking the mask of a masked language model, or the last token of a causal one, asks the same
+    question at the same place. "delete" takes the position away too: a classifier then reads the new first token, a
+    causal model the new last one. Where that leaves no token, or no mask to fill, nothing is asked any more: the
+    outcome loses all its probability.
+    """
+    runner = rerunnable(record, model, "blank_out")
+    if batch_size < 1:
+        raise BadInput(f"batch_size must be at least 1, not {batch_size}.")
+    groups = blank_groups(record, by)
+    replacement = _checked(replacement, runner.blank_ids)
+    mask = runner.blank_ids.get("mask")
+    asked = [
+        index
+        for index, positions in enumerate(groups)
+        if replacement != "delete" or _still_asks(record, positions, mask)
+    ]
+    outcome = None if target is None else _outcome(record, runner, target)
+    blank = _blanking(record, runner, replacement)
+    # the text as it is comes first, so that it shares a batch with the others
+    before, *others = _answers(runner, blank, [[], *(groups[index] for index in asked)], outcome, batch_size)
+    after = torch.zeros(len(groups))
+    after[asked] = torch.tensor(others)
+    change = before - after
+    firsts = [positions[0] for positions in groups]
+    return TokenScores(
+        method="blank_out",
+        tokens=record.key_tokens if by == "token" else word_labels(record.key_tokens, groups),
+        scores=change if signed else change.abs(),
+        special=tuple(record.key_special[position] for position in firsts),
+        word_ids=tuple(record.key_word_ids[position] for position in firsts),
+    )
+
+
+def _checked(replacement: str | None, blank_ids: Mapping[str, int]) -> str:
+    """The replacement the user names, or the first the model has of those that say least."""
+    if replacement is None:
+        replacement = next((name for name in ("unk", "mask") if name in blank_ids), None)
+        if replacement is None:
+            raise BadInput("This model has neither an unk nor a mask token: choose replacement= pad, delete or zero.")
+    if replacement not in REPLACEMENTS:
+        raise BadInput(f"There is no replacement {replacement!r}: choose one of {', '.join(REPLACEMENTS)}.")
+    return replacement
+
+
+def _outcome(record: AttentionRecord, model: Model, target: int | str) -> int:
+    """The place of the outcome the user names."""
+    index = model.target(record.inputs, target, "probability").index
+    if index is None:
+        raise BadInput("Blank-out follows one outcome, not the sum of all: name a class or a token as target=.")
+    return index
+
+
+def _blanking(record: AttentionRecord, model: Model, replacement: str) -> Callable[[Sequence[int]], Inputs]:
+    """What the model is given when some positions are taken away."""
+    ids = key_ids(record)
+    if replacement == "delete":
+        return lambda positions: without(record.inputs, ids, positions)
+    embeddings, blanks = key_embeddings(record, model), blank_embeddings(record, model, replacement)
+    return lambda positions: {**record.inputs, EMBEDDINGS[ids]: blanked(embeddings, blanks, positions)}
+
+
+def _answers(
+    model: Model,
+    blank: Callable[[Sequence[int]], Inputs],
+    runs: Sequence[Sequence[int]],
+    outcome: int | None,
+    batch_size: int,
+) -> list[float]:
+    """The probability of an outcome (None: the one predicted in the first run) with these positions taken away."""
+    found: list[float] = []
+    # batch by batch, as the embeddings of all runs at once grow with the square of the text
+    for start in range(0, len(runs), batch_size):
+        inputs = [blank(positions) for positions in runs[start : start + batch_size]]
+        probabilities = model.probabilities(inputs, batch_size)
+        outcome = int(probabilities[0].argmax()) if outcome is None else outcome
+        found += probabilities[:, outcome].tolist()
+    return found
+
+
+def _still_asks(record: AttentionRecord, deleted: Sequence[int], mask: int | None) -> bool:
+    """Whether something is left to answer: a token, and the mask if the answer is what it stands for."""
+    if len(deleted) == len(record.key_tokens):
+        return False
+    read = int(record.readout.argmax())
+    fills_mask = record.stack == "encoder" and "decoder_input_ids" not in record.inputs
+    return not (fills_mask and read in deleted and int(record.inputs["input_ids"][read]) == mask)

@@ -1,0 +1,67 @@
+"""Several methods at once: names and functions become named functions, and each scores a record."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ..errors import BadInput
+from ..record import AttentionRecord, Model, TokenScores
+from .attribute import attribute
+
+Method = Callable[..., TokenScores]
+
+
+def named_methods(methods: Sequence[str | Method]) -> dict[str, Method]:
+    """The methods by name: a name of METHODS, or any function under its own `__name__`."""
+    from . import METHODS  # the index imports this file
+
+    chosen: dict[str, Method] = {}
+    for method in methods:
+        if isinstance(method, str) and method not in METHODS:
+            raise BadInput(f"There is no method {method!r}: choose one of {', '.join(METHODS)}, or pass a function.")
+        name = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
+        if name in chosen:
+            raise BadInput(f"Two methods are called {name!r}: give each function a name of its own.")
+        chosen[name] = METHODS[method] if isinstance(method, str) else method
+    return chosen
+
+
+def every_method() -> dict[str, Method]:
+    """METHODS, with a method that has two names under its first."""
+    from . import METHODS
+
+    first_names: dict[Method, str] = {}
+    for name, method in METHODS.items():
+        first_names.setdefault(method, name)
+    return {name: method for method, name in first_names.items()}
+
+
+def runs_model(method: Method) -> bool:
+    """Whether a method runs the model again: it says so by a parameter called model."""
+    return "model" in inspect.signature(method).parameters
+
+
+def score(record: AttentionRecord, name: str, method: Method, model: Model | None) -> TokenScores:
+    """What a method says of the tokens of a record, under the name it was chosen by."""
+    if model is None and runs_model(method):
+        raise BadInput(f"The method {name} runs the model again: pass the model too.")
+    scores = attribute(record, method, model)
+    if len(scores.scores) != len(record.key_tokens):
+        raise BadInput(
+            f"The method {name} scores {len(scores.scores)} tokens, but the record has {len(record.key_tokens)}."
+        )
+    return replace(scores, method=name)
+
+
+def score_what_can_be(
+    record: AttentionRecord, methods: Mapping[str, Method], model: Model | None
+) -> tuple[dict[str, TokenScores], dict[str, str]]:
+    """The scores of the methods that have all they need here; of the others, the sentence that says what is lacking."""
+    scores: dict[str, TokenScores] = {}
+    left_out: dict[str, str] = {}
+    for name, method in methods.items():
+        try:
+            scores[name] = score(record, name, method, model)
+        except BadInput as lacking:
+            left_out[name] = str(lacking)
+    return scores, left_out

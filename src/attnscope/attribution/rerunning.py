@@ -1,0 +1,46 @@
+"""What a method that runs the model again needs: the model, the inputs of its key tokens, and what stands for none."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import BadInput
+from ..record import AttentionRecord, Model
+from ..record.model import EMBEDDINGS
+
+
+def rerunnable(record: AttentionRecord, model: Model | None, method: str) -> Model:
+    """The model, if it was given and the record says what to give it."""
+    if model is None:
+        raise BadInput(f"The method {method} runs the model again: pass the model too.")
+    if not record.inputs:
+        raise BadInput(
+            f"The method {method} runs the model again, but this record does not hold what the model was given:"
+            " take it with model.record(text)."
+        )
+    return model
+
+
+def key_ids(record: AttentionRecord) -> str:
+    """The name of the inputs whose tokens are the record's keys: a decoder beside an encoder has its own."""
+    beside_encoder = record.stack == "decoder" and "decoder_input_ids" in record.inputs
+    return "decoder_input_ids" if beside_encoder else "input_ids"
+
+
+def key_embeddings(record: AttentionRecord, model: Model) -> Float[Tensor, "key width"]:
+    """The embeddings of the key tokens, as the model looks them up."""
+    return model.embedded(record.inputs)[EMBEDDINGS[key_ids(record)]]
+
+
+def blank_embeddings(record: AttentionRecord, model: Model, blank: str) -> Float[Tensor, "key width"]:
+    """The same for a text of nothing but blanks: the embedding of unk, mask or pad at every position, or zero."""
+    name = key_ids(record)
+    if blank == "zero":
+        return torch.zeros_like(key_embeddings(record, model))
+    if blank not in ("unk", "mask", "pad"):
+        raise BadInput(f"There is no blank {blank!r}: choose unk, mask, pad or zero.")
+    if blank not in model.blank_ids:
+        known = ", ".join([*model.blank_ids, "zero"])
+        raise BadInput(f"This model has no {blank} token: choose from {known}.")
+    blanks = torch.full_like(record.inputs[name], model.blank_ids[blank])
+    return model.embedded({**record.inputs, name: blanks})[EMBEDDINGS[name]]

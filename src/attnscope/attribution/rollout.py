@@ -1,0 +1,87 @@
+"""Attention rollout: attention multiplied through the layers, as if values were only ever passed on and mixed."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..record import AttentionRecord, TokenScores
+from ..record.scores import scores_of
+from .effective import chosen_attention
+from .heads import Heads, checked_layer, checked_positions, pooled_maps, with_residual
+from .receptive_field import normalized
+
+
+def rolled_out(maps: Float[Tensor, "layer token token"], start_layer: int = 0) -> Float[Tensor, "layer token token"]:
+    """R_l = A_l R_{l-1} for every layer, with R = I below `start_layer` (abnar2020, Eq. 1)."""
+    joined = torch.eye(maps.shape[-1], dtype=maps.dtype)
+    rolled = []
+    for layer, mixing in enumerate(maps):
+        joined = mixing @ joined if layer >= start_layer else joined
+        rolled.append(joined)
+    return torch.stack(rolled)
+
+
+def rolled_row(
+    row: Float[Tensor, " token"], maps: Float[Tensor, "layer token token"], residual: float
+) -> Float[Tensor, " token"]:
+    """One row of the rollout by vector-matrix products, from the top layer down: maps are still without residual."""
+    for mixing in maps.flip(0):
+        row = (1 - residual) * (row @ mixing) + residual * row
+    return row
+
+
+def rollout(
+    record: AttentionRecord,
+    heads: Heads = "mean",
+    residual: float = 0.5,
+    start_layer: int = 0,
+    queries: Sequence[int] | None = None,
+    normalize: str | None = None,
+    attention: str = "weights",
+) -> TokenScores:
+    """Which tokens reach the read-out if every layer only mixes: A = (1-r) W + r I, multiplied through the layers.
+
+    Abnar & Zuidema 2020, Eq. 1: our `map[l]` is their Ã(l_i), `residual` r the share of the residual connection. Per
+    head (appendix A.1), layer l uses the head's own map and the layers below are pooled; the mean over heads is the
+    rollout. `queries` computes only these rows of the map (the others are NaN). `attention="effective"` rolls out
+    effective attention; `normalize="receptive_field"` corrects the lean of decoders to early tokens.
+    """
+    start = checked_layer(record, start_layer)
+    wanted = None if queries is None else checked_positions(record, queries, "query")
+    with_residual(torch.zeros(1, 1), residual)  # refuse a share that is none before anything is computed
+
+    def of(weights: Float[Tensor, "layer head token token"]) -> TokenScores:
+        pooled = pooled_maps(weights, heads)
+        readout = record.readout.to(pooled.dtype)
+
+        def row(layer: int, query: int) -> Float[Tensor, " token"]:
+            one = torch.eye(pooled.shape[-1], dtype=pooled.dtype)[query]
+            return rolled_row(one, pooled[start : layer + 1], residual)
+
+        def every_row() -> Float[Tensor, "layer token token"]:
+            return rolled_out(with_residual(pooled, residual), start)
+
+        def wanted_rows() -> Float[Tensor, "layer token token"]:
+            rows = torch.full_like(pooled, torch.nan)
+            for layer in range(len(pooled)):
+                for query in wanted or ():
+                    rows[layer, query] = row(layer, query)
+            return rows
+
+        def per_head() -> Float[Tensor, "layer head token"]:
+            mixed = with_residual(weights, residual)
+            below = torch.cat([torch.eye(pooled.shape[-1], dtype=pooled.dtype)[None], every_row()[:-1]])
+            return torch.einsum("q,lhqt,ltk->lhk", readout, mixed, below)
+
+        return scores_of(
+            record,
+            "rollout",
+            rolled_row(readout, pooled[start:], residual),
+            compute_map=every_row if wanted is None else wanted_rows,
+            compute_row=row,
+            compute_per_head=per_head,
+        )
+
+    return normalized(of(chosen_attention(record, attention)), record, normalize, of)

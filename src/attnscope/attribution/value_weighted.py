@@ -1,0 +1,38 @@
+"""Value-weighted attention: a weight counts by how much it carries."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import BadInput
+from ..record import AttentionRecord, TokenScores
+from ..record.scores import scores_of
+from .effective import NO_VALUES
+from .heads import Heads, checked_layer, pooled_heads
+
+
+def carried(
+    weights: Float[Tensor, "layer head query key"], values: Float[Tensor, "layer head key model_width"]
+) -> Float[Tensor, "layer head query key"]:
+    """The norm of what each key adds to each query: ||alpha f(x)|| = alpha ||f(x)||, f(x) the value after W_O."""
+    lengths: Float[Tensor, "layer head key"] = torch.linalg.vector_norm(values, dim=-1)
+    return weights * lengths.unsqueeze(-2)
+
+
+def value_weighted(record: AttentionRecord, heads: Heads = "mean", layer: int = -1) -> TokenScores:
+    """Attention of one layer times the norm of the transformed value, from the read-out, heads pooled.
+
+    Kobayashi et al. 2020 (Attention is Not Only a Weight), Eq. 3: a large weight on a small vector moves little. Rows
+    are in the units of the residual stream, and so do not sum to one.
+    """
+    if record.values is None:
+        raise BadInput(NO_VALUES)
+    layer = checked_layer(record, layer)
+    weights, values = record.weights, record.values
+    return scores_of(
+        record,
+        "value_weighted",
+        record.readout @ pooled_heads(carried(weights[[layer]], values[[layer]]), heads)[0],
+        compute_map=lambda: pooled_heads(carried(weights, values), heads),
+        compute_row=lambda layer, query: pooled_heads(carried(weights[[layer]], values[[layer]]), heads)[0, query],
+    )

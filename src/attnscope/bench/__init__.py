@@ -1,0 +1,15 @@
+"""How fast, beside the peers: one benchmark per file, each a function that gives rows of figures."""
+
+from collections.abc import Callable, Iterator
+
+from .blank_out import measure_blank_out
+from .figure import Figure as Figure
+from .flow import measure_flow
+from .rollout import measure_rollout
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "flow": measure_flow,
+    "rollout": measure_rollout,
+    "blank_out": measure_blank_out,
+}
+"""Every benchmark by its name."""

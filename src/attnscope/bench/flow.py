@@ -1,0 +1,122 @@
+"""Exact flow against ortools, igraph and networkx, every sampled pair equal to 1e-9."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..attribution.flow import FlowGraph
+from ..attribution.flow_kernels import SCALE
+from ..attribution.heads import with_residual
+from ..capture import load
+from .figure import Figure, faster, taking_turns
+from .peers import solvers
+
+EXACT = 1e-9
+PAIRS = {"ortools": 12, "igraph": 12, "networkx": 2}
+"""How many pairs each peer solves: its time for all is told from their median, building the graph not counted."""
+TEXT = (
+    "The museum opened in 1903 and holds a collection of maps, letters and instruments that sailors of the town "
+    "brought home over two centuries. Visitors begin on the ground floor, where a model of the old harbour shows "
+    "how the ships were built, and then climb to the gallery under the roof. From its windows one sees the river, "
+    "the two bridges and the lighthouse, which was moved stone by stone when the channel was dredged. A small "
+    "library is open on weekdays."
+)
+
+
+def random_graph(layers: int, tokens: int, causal: bool, temperature: float = 4.0, heads: int = 12) -> FlowGraph:
+    """Random attention of several heads, averaged, with the residual, as in a model."""
+    dice = torch.Generator().manual_seed(layers * tokens)
+    scores = temperature * torch.randn(layers, heads, tokens, tokens, generator=dice, dtype=torch.float64)
+    if causal:
+        scores = scores.masked_fill(torch.ones(tokens, tokens).triu(1).bool(), -torch.inf)
+    return _graph(scores.softmax(-1), causal)
+
+
+def _graph(weights: Float[Tensor, "layer head token token"], causal: bool) -> FlowGraph:
+    return FlowGraph.of(with_residual(weights.double().mean(1), 0.5), causal)
+
+
+def real_graph(name: str, tokens: int) -> FlowGraph | None:
+    """Attention of a real model on a real paragraph, or None where the model is not laid out."""
+    home = Path(os.environ.get("ATTNSCOPE_REAL_MODELS", Path.home() / ".cache" / "attnscope-real"))
+    if not (home / name / "model.safetensors").is_file():
+        return None
+    record = load(home / name).record(TEXT * 2, truncate=True)
+    weights = record.weights[..., :tokens, :tokens]
+    return _graph(weights / weights.sum(-1, keepdim=True), record.causal)
+
+
+def measure_flow() -> Iterator[Figure]:
+    """One source, full tables, real attention, and how the cost grows."""
+    yield from _one_source("one source, all tokens, 12 x 128 dense, one thread", random_graph(12, 128, causal=False))
+    yield from _full_table("full table, 12 x 64 dense", random_graph(12, 64, causal=False), 60, 10_000)
+    yield from _full_table("full table, 12 x 64 causal", random_graph(12, 64, causal=True), 20, None)
+    for name in ("minilm", "smollm2"):
+        graph = real_graph(name, 64)
+        if graph is not None:
+            yield from _full_table(f"full table, real {name}, {len(graph.capacity)} x 64", graph, None, None)
+    for layers, tokens in ((12, 16), (12, 32), (12, 128), (6, 64), (24, 64)):
+        yield from _full_table(
+            f"growth: {layers} x {tokens} dense", random_graph(layers, tokens, causal=False), None, None
+        )
+
+
+def _one_source(case: str, graph: FlowGraph) -> Iterator[Figure]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        top, tokens = len(graph.capacity) - 1, graph.capacity.shape[1]
+        flows = graph.rows(top, [0])[0]
+        pairs = [(top, 0, key) for key in range(0, tokens, max(tokens // PAIRS["ortools"], 1))]
+        for peer, goal in (("ortools", 40), ("igraph", 80)):
+            ours = taking_turns({"ours": lambda: graph.rows(top, [0])})["ours"]
+            seconds = _per_pair(graph, peer, pairs, {pair: flows[pair[2]] for pair in pairs})
+            yield faster(case, peer, ours, seconds * tokens, goal)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _full_table(case: str, graph: FlowGraph, ortools: int | None, networkx: int | None) -> Iterator[Figure]:
+    layers, tokens, _ = graph.capacity.shape
+    table = graph.table()
+    dice = np.random.default_rng(0)
+    count = (layers - 2) * (tokens * (tokens + 1) // 2 if graph.causal else tokens**2)
+    peers = ["ortools", *(["igraph", "networkx"] if networkx is not None else [])]
+    for peer in peers:
+        drawn = dice.integers(0, tokens, (PAIRS[peer], 2))
+        pairs = [
+            (
+                int(dice.integers(2, layers)),
+                int(max(pair)) if graph.causal else int(pair[0]),
+                int(min(pair) if graph.causal else pair[1]),
+            )
+            for pair in drawn
+        ]
+        ours = taking_turns({"ours": graph.table}, rounds=3)["ours"]
+        seconds = _per_pair(graph, peer, pairs, {pair: table[pair] for pair in pairs})
+        goal = {"ortools": ortools, "networkx": networkx}.get(peer)
+        yield faster(case, peer, ours, seconds * count, goal, f"{count} pairs in layers 2 and up")
+
+
+def _per_pair(
+    graph: FlowGraph, peer: str, pairs: list[tuple[int, int, int]], expected: dict[tuple[int, int, int], np.int64]
+) -> float:
+    """The median seconds of a peer on these pairs, each of which must equal ours."""
+    seconds = []
+    prepared = {layer: solvers(graph.capacity[: layer + 1])[peer] for layer in {layer for layer, _, _ in pairs}}
+    for layer, query, key in pairs:
+        solve, source, sink = prepared[layer](query, key)
+        start = time.perf_counter()
+        flow = solve(source, sink)
+        seconds.append(time.perf_counter() - start)
+        difference = abs(flow - float(expected[layer, query, key])) / SCALE
+        if difference > EXACT:
+            raise RuntimeError(f"{peer} and attnscope differ by {difference:.1e} on layer {layer}, {query} to {key}.")
+    return median(seconds)

@@ -1,0 +1,59 @@
+"""From texts to passages: tokens for the encoder, and for the decoder a target or the model's own output."""
+
+from collections.abc import Sequence
+
+import torch
+
+from ..errors import BadInput
+from ..record import Text
+from ..record.attention import Stack
+from .batching import by_length
+from .encoding import Encoded, encode, encode_ids
+from .generation import decoder_start, greedy_outputs
+from .passage import Passage, shifted
+from .reader import Reader
+
+
+def source_of(reader: Reader, text: Text, *, truncate: bool) -> Encoded:
+    """The tokens of a text, with only the inputs that this model takes."""
+    encoded = encode(reader.tokenizer, text, reader.longest, truncate=truncate)
+    taken = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
+    return Encoded(taken, encoded.tokens, encoded.word_ids, encoded.special)
+
+
+def target_of(reader: Reader, text_target: Text | None, *, truncate: bool) -> Encoded | None:
+    """What a decoder reads to say the target text."""
+    if text_target is None:
+        return None
+    if not reader.has_both_sides:
+        name = type(reader.model).__name__
+        raise BadInput(f"{name} has no decoder beside an encoder, so text_target= has no use.")
+    labels = encode(reader.tokenizer, text_target, reader.longest, truncate=truncate, as_target=True)
+    return shifted(reader.tokenizer, labels, decoder_start(reader))
+
+
+def with_decoder_inputs(reader: Reader, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
+    """The passages of an encoder-decoder with what its decoder reads: the encoder alone asks it for nothing."""
+    if not reader.has_both_sides:
+        return list(passages)
+    filled: dict[int, Encoded] = {}
+    if reader.task == "classifier":
+        start = decoder_start(reader)
+        filled = {place: shifted(reader.tokenizer, passage.source, start) for place, passage in enumerate(passages)}
+    elif stack == "encoder":
+        start_alone = encode_ids(reader.tokenizer, [decoder_start(reader)])
+        filled = dict.fromkeys(range(len(passages)), start_alone)
+    else:
+        missing = [place for place, passage in enumerate(passages) if passage.target is None]
+        for batch in by_length([len(passages[place].source) for place in missing], batch_size):
+            places = [missing[position] for position in batch]
+            filled |= zip(places, greedy_outputs(reader, [passages[place].source for place in places]), strict=True)
+    return [
+        Passage(passage.text, passage.source, passage.target or filled[place]) for place, passage in enumerate(passages)
+    ]
+
+
+def record_bytes(passage: Passage, layers_and_heads: tuple[int, int] | None) -> int:
+    """What the record of a passage will take in memory, as far as the model's configuration tells."""
+    layers, heads = layers_and_heads or (0, 0)
+    return layers * heads * len(passage.source) ** 2 * torch.float32.itemsize

@@ -1,0 +1,132 @@
+"""The figures of one text: how well each method's scores follow what the model does there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..attribution.agreement import Scores, kendall, spearman, top_overlap
+from ..attribution.choosing import Method, score
+from ..record import AttentionRecord, Model, TokenScores
+from .baselines import baseline_scores
+from .erasure import distinct, erasure
+from .rerun import probabilities_without
+
+ERASURE = "erasure"
+"""What comprehensiveness and sufficiency hold a method against: the model's answer with tokens taken away."""
+
+
+class Figure(NamedTuple):
+    """What one number of a text is of; `layer` is None for the scores that a method gives by itself."""
+
+    method: str
+    layer: int | None
+    against: str
+    measure: str
+    special: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every text."""
+
+    methods: Mapping[str, Method]
+    """The methods and the references, each once."""
+    against: tuple[str, ...]
+    layers: tuple[int, ...] | None
+    """The layers at which a method that has a map is asked, by their number in the model; None for all."""
+    counts: Mapping[str, int]
+    """How often each token occurs in all texts."""
+    top: int
+    seed: int
+    batch_size: int
+
+
+def figures_of(record: AttentionRecord, model: Model, question: Question, text: int) -> dict[Figure, float]:
+    """Every figure of one text, `text` being its number; NaN where it is not defined."""
+    given = {name: score(record, name, method, model) for name, method in question.methods.items()}
+    own = {name: scores.scores for name, scores in given.items()}
+    own |= baseline_scores(record, question.counts, question.seed, text)
+    ranked: dict[tuple[str, int | None], Float[Tensor, " token"]] = {}
+    for name, scores in own.items():
+        ranked[name, None] = scores
+        if name in given:
+            ranked |= {(name, layer): row for layer, row in layer_scores(record, given[name], question.layers).items()}
+    positions = {
+        "with": list(range(len(record.key_tokens))),
+        "without": [position for position, quiet in enumerate(record.key_special) if not quiet],
+    }
+    references = {name: own[name] for name in question.against}
+    return rank_figures(ranked, references, positions, question.top) | erasure_figures(
+        record, model, own, positions, question, text
+    )
+
+
+def layer_scores(
+    record: AttentionRecord, scores: TokenScores, layers: Sequence[int] | None
+) -> dict[int, Float[Tensor, " token"]]:
+    """What a method that has a map says at each layer, as the read-out sees it; nothing for one that has none.
+
+    Only the rows that the read-out looks at are computed.
+    """
+    if scores.compute_row is None:
+        return {}
+    read = torch.where(record.readout > 0)[0].tolist()
+    found = {}
+    for place, layer in enumerate(record.layers):
+        if layers is None or layer in layers:
+            rows = torch.stack([scores.at(query, place) for query in read])
+            found[layer] = record.readout[read].to(rows.dtype) @ rows
+    return found
+
+
+def rank_figures(
+    ranked: Mapping[tuple[str, int | None], Float[Tensor, " token"]],
+    references: Mapping[str, Float[Tensor, " token"]],
+    positions: Mapping[str, Sequence[int]],
+    top: int,
+) -> dict[Figure, float]:
+    """Rank agreement of every method and layer with every reference but itself, over all tokens and the text's own."""
+    measures: dict[str, Callable[[Scores, Scores], float]] = {
+        "spearman": spearman,
+        "kendall": kendall,
+        "top_overlap": partial(top_overlap, k=top),
+    }
+    return {
+        Figure(method, layer, reference, measure, special): agreement(scores[kept], references[reference][kept])
+        for (method, layer), scores in ranked.items()
+        for reference in references
+        if method != reference
+        for measure, agreement in measures.items()
+        for special, kept in positions.items()
+    }
+
+
+def erasure_figures(
+    record: AttentionRecord,
+    model: Model,
+    own: Mapping[str, Float[Tensor, " token"]],
+    positions: Mapping[str, Sequence[int]],
+    question: Question,
+    text: int,
+) -> dict[Figure, float]:
+    """Comprehensiveness and sufficiency of every method, where all tokens may be erased or only the text's own."""
+    lots = np.random.default_rng([question.seed, text, 1]).random(len(record.key_tokens))
+    erasures = {
+        (name, special): erasure(scores, erasable, lots)
+        for name, scores in own.items()
+        for special, erasable in positions.items()
+    }
+    intact, probability = probabilities_without(record, model, distinct(erasures.values()), question.batch_size)
+    figures = {}
+    for (name, special), erased in erasures.items():
+        figures[Figure(name, None, ERASURE, "comprehensiveness", special)] = erased.comprehensiveness(
+            intact, probability
+        )
+        figures[Figure(name, None, ERASURE, "sufficiency", special)] = erased.sufficiency(intact, probability)
+    return figures

@@ -1,0 +1,94 @@
+"""From figures of single texts to the table: means with intervals, by length, each beside its best baseline."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64, Int64
+
+from .baselines import BASELINES
+from .bootstrap import interval, means, resampled_means
+from .per_text import Figure
+
+ALL = "all"
+"""The bucket of all texts."""
+SHORTEST_BUCKET = 8
+LOWER_IS_BETTER = ("sufficiency",)
+
+
+def buckets(lengths: Int64[np.ndarray, " text"]) -> Iterator[tuple[str, Int64[np.ndarray, " chosen"]]]:
+    """All texts, and then those of like length, each bucket up to twice as long as the one before.
+
+    >>> [(name, texts.tolist()) for name, texts in buckets(np.array([5, 20, 8]))]
+    [('all', [0, 1, 2]), ('1-8', [0, 2]), ('17-32', [1])]
+    """
+    yield ALL, np.arange(len(lengths))
+    low, high = 1, SHORTEST_BUCKET
+    while low <= lengths.max(initial=0):
+        inside = np.flatnonzero((low <= lengths) & (lengths <= high))
+        if len(inside):
+            yield f"{low}-{high}", inside
+        low, high = high + 1, 2 * high
+
+
+def tabulated(
+    figures: Sequence[Figure],
+    values: Float64[np.ndarray, "text figure"],
+    lengths: Int64[np.ndarray, " text"],
+    seed: int,
+) -> pd.DataFrame:
+    """One row for each figure and bucket.
+
+    `above` is how much better than its best baseline a figure is (for sufficiency, how much lower), with the paired
+    interval of the difference. A single text has no interval.
+    """
+    rows: list[dict[str, Any]] = []
+    rivals = [_rivals(figures, figure) for figure in figures]
+    for bucket, texts in buckets(lengths):
+        chosen = values[texts]
+        mean, samples, counts = means(chosen), resampled_means(chosen, seed), (~np.isnan(chosen)).sum(0)
+        samples[:, counts < 2] = np.nan
+        sign = np.where([figure.measure in LOWER_IS_BETTER for figure in figures], -1.0, 1.0)
+        best = np.array([_best(sign * mean, place, of) for place, of in enumerate(rivals)])
+        low, high = interval(samples)
+        above_low, above_high = interval(sign * (samples - samples[:, best]))
+        for place, figure in enumerate(figures):
+            rival = figures[best[place]].method if best[place] != place else ""
+            above = sign[place] * (mean[place] - mean[best[place]])
+            beside = (above, above_low[place], above_high[place]) if rival else (np.nan,) * 3
+            rows.append(
+                {
+                    **figure._asdict(),
+                    "bucket": bucket,
+                    "value": mean[place],
+                    "low": low[place],
+                    "high": high[place],
+                    "texts": int(counts[place]),
+                    "baseline": rival,
+                    **dict(zip(("above", "above_low", "above_high"), beside, strict=True)),
+                }
+            )
+    return as_table(rows)
+
+
+def as_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows as a table whose layers are whole numbers or missing."""
+    return pd.DataFrame(rows).astype({"layer": "Int64"})
+
+
+def _rivals(figures: Sequence[Figure], figure: Figure) -> list[int]:
+    """The places of the baselines of a figure: the same measure on scores that know nothing; a baseline has none."""
+    if figure.method in BASELINES:
+        return []
+    return [
+        place
+        for place, other in enumerate(figures)
+        if other.method in BASELINES and other[2:] == figure[2:]  # against, measure, special
+    ]
+
+
+def _best(goodness: Float64[np.ndarray, " figure"], place: int, rivals: Sequence[int]) -> int:
+    """The best of the rivals that are defined; the figure itself where there is none."""
+    defined = [rival for rival in rivals if not np.isnan(goodness[rival])]
+    return max(defined, key=lambda rival: goodness[rival]) if defined else place

@@ -1,0 +1,189 @@
+"""Integrated gradients: the completeness axiom, a plain Riemann sum, and Captum as an independent reference."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attnscope
+from attnscope import BadInput
+from attnscope.attribution.integrated_gradients import integrated, path_points
+
+CASES = [
+    ("bert", {}, {}),
+    ("roberta", {}, {}),
+    ("bert", {"architecture": "BertForMaskedLM"}, {}),
+    ("distilbert", {}, {}),
+    ("gpt2", {}, {}),
+    ("llama", {}, {}),
+    ("bart", {}, {"stack": "encoder", "text_target": "a boy"}),
+    ("bart", {}, {"stack": "cross", "text_target": "a boy"}),
+    # without the kinks of ReLU
+    ("t5", {"feed_forward_proj": "gated-gelu"}, {"stack": "encoder", "text_target": "a boy"}),
+]
+"""Families, what they are built with, and how they are recorded."""
+
+
+def value_at(model, record, embeddings):
+    """The target at some embeddings of the encoder, by the model's own `inputs_embeds`."""
+    inputs = {name: ids.unsqueeze(0) for name, ids in record.inputs.items() if name != "input_ids"}
+    if model.config.model_type == "roberta":
+        # given embeddings, RoBERTa counts positions from behind its padding index; given ids, it does the same
+        inputs["position_ids"] = torch.arange(len(embeddings)).unsqueeze(0) + model.config.pad_token_id + 1
+    logits = model(inputs_embeds=embeddings.unsqueeze(0), **inputs).logits[0]
+    if logits.ndim == 2:
+        logits = logits[record.tokens.index("[MASK]") if type(model).__name__ == "BertForMaskedLM" else -1]
+    return logits[record.target.index]
+
+
+@pytest.mark.parametrize(
+    ("family", "built", "recorded", "baseline"),
+    # no sum of finitely many steps is complete where RMSNorm jumps at zero
+    [(*case, "unk") for case in CASES] + [(*case, "zero") for case in CASES if case[0] not in ("llama", "t5")],
+)
+def test_attributions_sum_to_the_change_of_the_target(tiny, family, built, recorded, baseline):
+    model = tiny.load(family, **built)
+    record = model.record("the red [MASK] see", gradients=True, **recorded)
+    scores = attnscope.integrated_gradients(record, model, steps=200, baseline=baseline, signed=True)
+    plain = tiny.build(family, **built)
+    encoder = plain.get_encoder() if plain.config.is_encoder_decoder else plain
+    unknown = encoder.get_input_embeddings()(torch.full_like(record.inputs["input_ids"], 1))
+    start = torch.zeros_like(record.embeddings) if baseline == "zero" else unknown
+    with torch.no_grad():
+        change = value_at(plain, record, record.embeddings) - value_at(plain, record, start)
+    total = scores.scores.abs().sum().item()
+    assert scores.scores.sum().item() == pytest.approx(change.item(), abs=0.01 * total)
+    assert scores.tokens == record.key_tokens
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_it_is_the_riemann_sum_of_the_paper(tiny, family):
+    """Eq. 3: the mean of the gradients at m even steps, times the way; one by one, by autograd on a plain model."""
+    model = tiny.load(family)
+    record = model.record("the red dogs", gradients=True)
+    plain = tiny.build(family)
+    steps = 500
+    start = plain.get_input_embeddings()(torch.full_like(record.inputs["input_ids"], 4)).detach()
+    way = record.embeddings - start
+    total = torch.zeros_like(way)
+    for step in range(steps):
+        point = (start + (step + 0.5) / steps * way).requires_grad_()
+        total += torch.autograd.grad(value_at(plain, record, point), point)[0]
+    expected = (way * total / steps).sum(-1)
+    found = attnscope.integrated_gradients(record, model, steps=300, baseline="mask", signed=True)
+    torch.testing.assert_close(found.scores, expected, atol=1e-3, rtol=1e-3)
+    unsigned = attnscope.integrated_gradients(record, model, steps=300, baseline="mask")
+    assert torch.equal(unsigned.scores, found.scores.abs())
+
+
+@pytest.mark.parametrize("source", ["tiny", "demo"])
+@pytest.mark.parametrize("baseline", ["unk", "mask", "pad"])
+def test_captum_says_the_same(tiny, source, baseline):
+    attr = pytest.importorskip("captum.attr", reason="captum is in the extra attnscope[bench]")
+    model = tiny.load("bert") if source == "tiny" else attnscope.load("demo")
+    record = model.record("the key to the cabinets", gradients=True)
+    ids = record.inputs["input_ids"].unsqueeze(0)
+    types = {"token_type_ids": record.inputs["token_type_ids"].unsqueeze(0)} if source == "tiny" else {}
+    explainer = attr.LayerIntegratedGradients(
+        lambda given: model.model(given, **{name: kind.expand_as(given) for name, kind in types.items()}).logits,
+        model.model.get_input_embeddings(),
+    )
+    blanks = torch.full_like(ids, model.blank_ids[baseline])
+    expected = explainer.attribute(ids, baselines=blanks, target=record.target.index, n_steps=50)[0].sum(-1)
+    found = attnscope.integrated_gradients(record, model, steps=50, baseline=baseline, signed=True)
+    torch.testing.assert_close(found.scores, expected.float(), atol=1e-4, rtol=1e-4)
+
+
+@given(st.integers(1, 40), st.integers(1, 50), st.integers(0, 1000))
+def test_a_quadratic_is_integrated_exactly(steps, batch_size, seed):
+    """F = Σ x²: the attribution of a dimension is x² - x'², with a single step already."""
+    generator = torch.Generator().manual_seed(seed)
+    start, end = torch.randn(2, 3, 4, generator=generator)
+    attributions, change = integrated(
+        lambda points: (points.square().sum((1, 2)), 2 * points), start, end, steps, batch_size
+    )
+    torch.testing.assert_close(attributions, end.square() - start.square(), atol=1e-4, rtol=1e-4)
+    assert change == pytest.approx((end.square() - start.square()).sum().item(), abs=1e-4)
+
+
+def test_path_points_are_a_quadrature():
+    fractions, shares = path_points(5)
+    assert (fractions[0], fractions[-1]) == (0, 1)
+    assert shares[[0, -1]].tolist() == [0, 0]
+    for power in range(10):
+        assert (shares.double() @ fractions.double() ** power).item() == pytest.approx(1 / (power + 1), abs=1e-6)
+
+
+def test_batches_change_nothing(tiny):
+    model = tiny.load("gpt2")
+    record = model.record(tiny.TEXTS[0])
+    together = attnscope.integrated_gradients(record, model, steps=20, batch_size=64)
+    for batch_size in (1, 7):
+        apart = attnscope.integrated_gradients(record, model, steps=20, batch_size=batch_size)
+        torch.testing.assert_close(apart.scores, together.scores, atol=1e-5, rtol=0)
+
+
+def test_every_stack_of_an_encoder_decoder_has_its_own_tokens(tiny):
+    model = tiny.load("bart")
+    for stack in model.stacks:
+        record = model.record(tiny.TEXTS[0], text_target=tiny.TEXTS[1], stack=stack)
+        scores = attnscope.integrated_gradients(record, model, steps=20)
+        assert scores.tokens == record.key_tokens
+        assert scores.scores.min() > 0
+
+
+def test_a_causal_classifier_without_padding_runs_one_by_one(tiny):
+    model = tiny.load("gpt2", architecture="GPT2ForSequenceClassification", pad_token_id=None)
+    record = model.record(tiny.TEXTS[0])
+    assert attnscope.integrated_gradients(record, model, steps=5).scores.max() > 0
+
+
+def test_the_target_is_the_captured_one_or_the_one_given(tiny):
+    model = tiny.load("bert", num_labels=3)
+    scores = {
+        label: attnscope.integrated_gradients(model.record(tiny.TEXTS[0], gradients=True, target=label), model).scores
+        for label in range(3)
+    }
+    record = model.record(tiny.TEXTS[0])
+    for label in range(3):
+        named = attnscope.integrated_gradients(record, model, target=f"LABEL_{label}")
+        torch.testing.assert_close(named.scores, scores[label], atol=1e-6, rtol=0)
+    predicted = int(record.prediction[0][0][-1])
+    unnamed = attnscope.attribute(record, "integrated_gradients", model=model)
+    torch.testing.assert_close(unnamed.scores, scores[predicted], atol=1e-6, rtol=0)
+
+
+def test_a_headless_encoder_is_followed_by_the_sum_it_was_captured_with(tiny):
+    model = tiny.load("bert", architecture="BertModel")
+    record = model.record(tiny.TEXTS[0], gradients=True, target="sum")
+    assert attnscope.integrated_gradients(record, model, steps=5).scores.max() > 0
+
+
+def test_attributions_that_miss_the_change_say_so(tiny):
+    model = tiny.load("llama")
+    record = model.record(tiny.TEXTS[0])
+    over_a_jump, smooth = (attnscope.integrated_gradients(record, model, baseline=start) for start in ("zero", "unk"))
+    assert "another baseline" in over_a_jump.warnings[0]
+    assert smooth.warnings == ()
+
+
+def test_bad_input_gets_one_sentence(tiny):
+    model = tiny.load("bert")
+    record = model.record(tiny.TEXTS[0])
+    for options, sentence in [
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"baseline": "noise"}, "no blank 'noise'"),
+        ({"target": "LABEL_9"}, "no outcome 'LABEL_9'"),
+    ]:
+        with pytest.raises(BadInput, match=sentence):
+            attnscope.integrated_gradients(record, model, **options)
+    with pytest.raises(BadInput, match="pass the model too"):
+        attnscope.attribute(record, "integrated_gradients")
+    with pytest.raises(BadInput, match="what the model was given"):
+        attnscope.integrated_gradients(record.words(), model)
+    with pytest.raises(BadInput, match="at embeddings"):
+        model.target_gradients([record.inputs], model.target(record.inputs))
+    headless = tiny.load("bert", architecture="BertModel")
+    with pytest.raises(BadInput, match="answers nothing"):
+        attnscope.integrated_gradients(headless.record(tiny.TEXTS[0]), headless)

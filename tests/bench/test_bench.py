@@ -1,0 +1,57 @@
+"""Benchmarks: what they measure is the same thing, and what they report is told rightly. Times are not tested."""
+
+import json
+
+import pytest
+
+from attnscope.bench import BENCHMARKS, figure
+from attnscope.bench.flow import _full_table, _one_source, random_graph
+from attnscope.bench.peers import solvers
+
+
+def test_peers_agree_on_a_small_graph():
+    graph = random_graph(4, 6, causal=False)
+    found = {}
+    for name, prepare in solvers(graph.capacity).items():
+        solve, source, sink = prepare(2, 3)
+        found[name] = solve(source, sink)
+    assert found["ortools"] == graph.table()[3, 2, 3]
+    assert found["igraph"] == pytest.approx(found["ortools"], abs=2**16)
+    assert found["networkx"] == found["ortools"]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_flow_figures_hold_on_a_small_graph(causal):
+    graph = random_graph(4, 8, causal=causal)
+    figures = [*_one_source("one", graph), *_full_table("all", graph, 1, 1)]
+    assert {row.other for row in figures} == {"ortools", "igraph", "networkx"}
+    assert all(row.ratio == pytest.approx(row.other_seconds / row.ours_seconds) for row in figures)
+
+
+def test_a_wrong_flow_stops_the_benchmark(monkeypatch):
+    graph = random_graph(4, 6, causal=False)
+    monkeypatch.setattr(type(graph), "table", lambda self: self.capacity + 2**30)
+    with pytest.raises(RuntimeError, match="differ by"):
+        list(_full_table("all", graph, None, None))
+
+
+def test_figures_say_whether_the_goal_is_met():
+    assert figure.faster("a", "b", 1.0, 10.0, 5).met is True
+    assert figure.faster("a", "b", 1.0, 10.0, 50).met is False
+    assert figure.faster("a", "b", 1.0, 10.0, None).met is None
+    assert figure.share("a", "b", 1.0, 100.0, 0.05).met is True
+    assert json.loads(json.dumps(figure.share("a", "b", 1.0, 100.0, 0.05).to_dict()))["ratio"] == 0.01
+    table = figure.table_of([figure.faster("a", "b", 1.0, 10.0, 5), figure.share("a", "b", 1.0, 100.0, 0.05)])
+    assert table.row_count == 2
+
+
+def test_work_takes_turns():
+    order = []
+    seconds = figure.taking_turns({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=2)
+    assert order == ["a", "b", "a", "b", "a", "b"]
+    assert set(seconds) == {"a", "b"}
+
+
+def test_every_benchmark_is_a_function_without_arguments():
+    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out"}
+    assert all(callable(measure) for measure in BENCHMARKS.values())
