@@ -1,6 +1,5 @@
 """Gradient-weighted rollout: only attention that speaks for the answer is rolled out."""
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -22,7 +21,7 @@ def gradient_rollout(record: AttentionRecord) -> TokenScores:
         raise BadInput("This needs attention gradients: take the record with model.record(text, gradients=True).")
     weights = square_weights(record)
     speaking: Float[Tensor, "layer token token"] = (weights * record.attention_gradients).clamp_min(0).mean(1)
-    rolled = rolled_out(torch.eye(weights.shape[-1]) + speaking)
+    rolled = rolled_out(speaking, mixed=1.0, carried=1.0)
     return scores_of(
         record,
         "gradient_rollout",

@@ -16,7 +16,7 @@ def traced(
     """What each head holds at each layer: A^l = A^{l+1} alpha^l, the same head all the way down (Eq. 8, 10)."""
     held = readout.expand(weights.shape[1], -1)
     layers = []
-    for layer in weights.flip(0):
+    for layer in reversed(weights.unbind()):
         held = torch.einsum("hq,hqk->hk", held, layer)
         layers.append(held)
     return torch.stack(layers[::-1])

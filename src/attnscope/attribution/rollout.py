@@ -13,13 +13,20 @@ from .heads import Heads, checked_layer, checked_positions, pooled_maps, with_re
 from .receptive_field import normalized
 
 
-def rolled_out(maps: Float[Tensor, "layer token token"], start_layer: int = 0) -> Float[Tensor, "layer token token"]:
-    """R_l = A_l R_{l-1} for every layer, with R = I below `start_layer` (abnar2020, Eq. 1)."""
-    joined = torch.eye(maps.shape[-1], dtype=maps.dtype)
-    rolled = []
-    for layer, mixing in enumerate(maps):
-        joined = mixing @ joined if layer >= start_layer else joined
-        rolled.append(joined)
+def rolled_out(
+    maps: Float[Tensor, "layer token token"], mixed: float, carried: float, start_layer: int = 0
+) -> Float[Tensor, "layer token token"]:
+    """R_l = (mixed W_l + carried I) R_{l-1} for every layer, with R = I below `start_layer` (abnar2020, Eq. 1).
+
+    The identity is never multiplied by: `carried` of what came before is added to the product.
+    """
+    untouched = torch.eye(maps.shape[-1], dtype=maps.dtype)
+    rolled = [untouched] * start_layer
+    for layer, weights in enumerate(maps[start_layer:]):
+        if layer == 0:
+            rolled.append(mixed * weights + carried * untouched)
+        else:
+            rolled.append(torch.addmm(rolled[-1], weights, rolled[-1], beta=carried, alpha=mixed))
     return torch.stack(rolled)
 
 
@@ -27,8 +34,8 @@ def rolled_row(
     row: Float[Tensor, " token"], maps: Float[Tensor, "layer token token"], residual: float
 ) -> Float[Tensor, " token"]:
     """One row of the rollout by vector-matrix products, from the top layer down: maps are still without residual."""
-    for mixing in maps.flip(0):
-        row = (1 - residual) * (row @ mixing) + residual * row
+    for weights in reversed(maps.unbind()):
+        row = (1 - residual) * (row @ weights) + residual * row
     return row
 
 
@@ -61,7 +68,7 @@ def rollout(
             return rolled_row(one, pooled[start : layer + 1], residual)
 
         def every_row() -> Float[Tensor, "layer token token"]:
-            return rolled_out(with_residual(pooled, residual), start)
+            return rolled_out(pooled, 1 - residual, residual, start)
 
         def wanted_rows() -> Float[Tensor, "layer token token"]:
             rows = torch.full_like(pooled, torch.nan)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from transformers import BertConfig, BertModel
 
-from ..attribution.heads import pooled_maps, with_residual
+from ..attribution.heads import pooled_maps
 from ..attribution.rollout import rolled_out, rolled_row
 from .figure import Figure, share, taking_turns
 
@@ -23,7 +23,7 @@ def measure_rollout() -> Iterator[Figure]:
         seconds = taking_turns(
             {
                 "forward": lambda: model(ids),
-                "all rows": lambda: rolled_out(with_residual(means, 0.5)),
+                "all rows": lambda: rolled_out(means, 0.5, 0.5),
                 "one row": lambda: rolled_row(readout, means, 0.5),
                 "head mean": lambda: pooled_maps(weights, "mean"),
             }

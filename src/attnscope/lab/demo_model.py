@@ -45,7 +45,7 @@ def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEP
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         if not resume:
             raise BadInput(f"{out} is not an empty folder; choose another, or resume the training in it.")
-        if (out / "README.md").exists() and not unfinished.exists():
+        if (out / "training_log.jsonl").exists() and not unfinished.exists():
             return out
         if not unfinished.exists():
             raise BadInput(f"{out} holds no unfinished training that could be resumed.")
