@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from .attribution import compare
@@ -62,9 +63,10 @@ def explain(
 
 def record_with_everything(model: InstrumentedModel, text: str) -> AttentionRecord:
     """A record with gradients and values, as far as this model gives them."""
-    for gradients, values in ((True, True), (True, False), (False, True)):
+    target = "sum" if model.task == "encoder" else None  # without a head, the sum of what is read out is all there is
+    for values in (True, False):
         try:
-            return model.record(text, gradients=gradients, values=values)
+            return model.record(text, gradients=True, target=target, values=values)
         except BadInput:
             continue
     return model.record(text)
@@ -94,9 +96,15 @@ def show(console: Console, explanation: Explanation) -> None:
         line = scored(console, readable(scores.tokens), scores.special, values, max(values, default=0.0))
         rank = agreement[scores.method]
         after = f"  {rank:+.2f}" if rank == rank else "   –"  # noqa: PLR0124 - NaN is not itself
-        console.print(Text(f"  {scores.method:<{width}}  ").append_text(line).append(after), soft_wrap=True)
+        row = Text(f"  {scores.method:<{width}}  ").append_text(line).append(after)
+        if row.cell_len <= console.width:
+            console.print(row)
+        else:
+            console.print(f"  {scores.method}{after}", highlight=False)
+            console.print(Padding(line, (0, 0, 0, 4)))
+    said = "The number behind a method or its row" if len(comparison.scores) > 1 else "The last number"
     console.print(
-        f"  Each row from 0 to its own largest; at the right its rank agreement with {comparison.reference}.",
+        f"  {said} is its rank agreement with {comparison.reference}. Colours run from 0 to the largest of a row.",
         highlight=False,
     )
     for scores in comparison.scores:

@@ -1,5 +1,7 @@
 """Methods side by side: the table, what is left out, and what is shown."""
 
+import dataclasses
+
 import pytest
 import scipy.stats
 import torch
@@ -99,3 +101,13 @@ def test_bad_input(record):
             return raw(record).without_special()
 
         compare(record, methods=[shortened])
+
+
+def test_a_method_without_finite_scores_is_left_out_by_name():
+    record = AttentionRecord.from_weights(torch.eye(2), ["a", "b"])
+
+    def broken(given):
+        return dataclasses.replace(attnscope.raw(given), scores=torch.tensor([torch.nan, 1.0]))
+
+    with pytest.raises(attnscope.BadInput, match="broken gives scores that are not finite"):
+        attnscope.compare(record, methods=["raw", broken])

@@ -338,3 +338,12 @@ def test_scores_as_words_without_special_and_as_a_table():
     assert scores.without_special().tokens == ("play", "##ing")
     assert list(scores.to_frame().columns) == ["token", "score", "word", "special"]
     assert "play" in scores.__rich__().plain
+
+
+def test_a_decoder_that_leans_on_its_first_token_is_warned_of():
+    weights = torch.tensor([[1.0, 0, 0], [0.98, 0.02, 0], [0.97, 0.01, 0.02]]).expand(6, 2, 3, 3)
+    sink = AttentionRecord.from_weights(weights, ["a", "b", "c"])
+    assert "first token takes" in attnscope.rollout(sink).warnings[0]
+    assert "first token takes" in attnscope.layerwise_tracing(sink).warnings[0]
+    assert attnscope.rollout(sink, normalize="receptive_field").warnings == ()
+    assert attnscope.rollout(record_of(4, causal=True)).warnings == ()

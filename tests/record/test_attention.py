@@ -233,3 +233,15 @@ def test_reprs_are_readable_and_escaped(records, data):
     html = record._repr_html_()
     assert "<script>" not in html
     assert html.count("layer ") >= len(record.layers)
+
+
+def test_words_of_weights_from_anywhere_are_told_by_their_markers():
+    even = torch.full((1, 1, 4, 4), 0.25)
+    pieces = AttentionRecord.from_weights(even, ["[CLS]", "play", "##ing", "[SEP]"])
+    assert pieces.words().tokens == ("[CLS]", "playing", "[SEP]")
+    assert AttentionRecord.from_weights(even, ["<s>", "▁play", "ing", "</s>"]).words().tokens == (
+        "<s>",
+        "playing",
+        "</s>",
+    )
+    assert len(AttentionRecord.from_weights(even, ["a", "b", "c", "d"]).words().tokens) == 4

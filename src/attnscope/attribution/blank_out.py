@@ -43,6 +43,10 @@ def blank_groups(record: AttentionRecord, by: str) -> list[list[int]]:
     raise BadInput(f"by={by!r} is neither token nor word.")
 
 
+EVERYTHING = 0.9
+"""A token that takes this share of the probability along has taken all there was to say."""
+
+
 def blank_out(
     record: AttentionRecord,
     model: Model | None = None,
@@ -85,12 +89,17 @@ def blank_out(
     after[asked] = torch.tensor(others)
     change = before - after
     firsts = [positions[0] for positions in groups]
+    warnings: tuple[str, ...] = ()
+    if len(groups) > 1 and bool((change.abs() > EVERYTHING * abs(before)).all()):
+        sentence = f"every token that {replacement} replaces takes nearly all of the probability along: the replacement"
+        warnings = (f'{sentence} breaks the text more than the token did, so try replacement="delete"',)
     return TokenScores(
         method="blank_out",
         tokens=record.key_tokens if by == "token" else word_labels(record.key_tokens, groups),
         scores=change if signed else change.abs(),
         special=tuple(record.key_special[position] for position in firsts),
         word_ids=tuple(record.key_word_ids[position] for position in firsts),
+        warnings=warnings,
     )
 
 

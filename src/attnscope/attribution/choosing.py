@@ -50,6 +50,8 @@ def score(record: AttentionRecord, name: str, method: Method, model: Model | Non
         raise BadInput(
             f"The method {name} scores {len(scores.scores)} tokens, but the record has {len(record.key_tokens)}."
         )
+    if not bool(scores.scores.isfinite().all()):
+        raise BadInput(f"The method {name} gives scores that are not finite numbers on this text.")
     return replace(scores, method=name)
 
 

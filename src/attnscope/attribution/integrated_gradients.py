@@ -77,6 +77,11 @@ def integrated_gradients(
 
     attributions, change = integrated(slope, start, end, steps, batch_size)
     scores = attributions.sum(-1)
+    if not bool(scores.isfinite().all()):
+        raise BadInput(
+            f"The gradient on the way from {baseline} embeddings is not finite (models with RMSNorm have none at zero):"
+            f" give another baseline= of {', '.join([*runner.blank_ids, 'zero'])}."
+        )
     missed = abs(scores.sum().item() - change)
     sentence = (
         f"With {steps} steps from {baseline} these attributions miss the target's change of {change:.3g} by"

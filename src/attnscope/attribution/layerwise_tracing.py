@@ -8,6 +8,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
 from ..record.scores import scores_of
 from .heads import square_weights
+from .receptive_field import lean_to_first
 
 
 def traced(
@@ -39,4 +40,5 @@ def layerwise_tracing(record: AttentionRecord, normalize: str | None = None) -> 
         "layerwise_tracing",
         scores if normalize is None else scores.softmax(0),
         compute_per_head=lambda: per_head,
+        warnings=lean_to_first(record, scores),
     )

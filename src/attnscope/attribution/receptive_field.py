@@ -16,6 +16,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
 
 SMALLEST_REFERENCE = 1e-6
+ALL_ON_FIRST = 0.9
 
 
 def visible_keys(record: AttentionRecord) -> Bool[Tensor, "layer query key"]:
@@ -54,7 +55,7 @@ def normalized(
     if normalize != "receptive_field":
         raise BadInput(f'normalize is None or "receptive_field" here, not {normalize!r}.')
     reference = method(even_weights(record))
-    warnings = scores.warnings
+    warnings: tuple[str, ...] = ()
     inside = reference.scores[reference.scores > 0]
     if bool((inside < SMALLEST_REFERENCE).any()):
         warning = f"even attention reaches some tokens with less than {SMALLEST_REFERENCE:g}: their scores are shaky"
@@ -68,6 +69,15 @@ def normalized(
         compute_saturation=None,
         compute_per_head=None,
         warnings=warnings,
+    )
+
+
+def lean_to_first(record: AttentionRecord, scores: Float[Tensor, " key"]) -> tuple[str, ...]:
+    """A warning where a decoder's scores are nearly all on its first token, which every later one can read."""
+    if not record.causal or len(scores) < 2 or float(scores[0]) <= ALL_ON_FIRST * float(scores.sum()):
+        return ()
+    return (
+        f"the first token takes {float(scores[0] / scores.sum()):.0%}, as sinks do in decoders: look at the others",
     )
 
 

@@ -10,7 +10,7 @@ from ..record import AttentionRecord, TokenScores
 from ..record.scores import scores_of
 from .effective import chosen_attention
 from .heads import Heads, checked_layer, checked_positions, pooled_maps, with_residual
-from .receptive_field import normalized
+from .receptive_field import lean_to_first, normalized
 
 
 def rolled_out(
@@ -82,10 +82,12 @@ def rollout(
             below = torch.cat([torch.eye(pooled.shape[-1], dtype=pooled.dtype)[None], every_row()[:-1]])
             return torch.einsum("q,lhqt,ltk->lhk", readout, mixed, below)
 
+        scores = rolled_row(readout, pooled[start:], residual)
         return scores_of(
             record,
             "rollout",
-            rolled_row(readout, pooled[start:], residual),
+            scores,
+            warnings=lean_to_first(record, scores),
             compute_map=every_row if wanted is None else wanted_rows,
             compute_row=row,
             compute_per_head=per_head,

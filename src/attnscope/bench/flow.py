@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
@@ -15,12 +15,14 @@ from ..attribution.flow import FlowGraph
 from ..attribution.flow_kernels import SCALE
 from ..attribution.heads import with_residual
 from ..capture import load
-from .figure import Figure, faster, taking_turns
+from .figure import Figure, faster
 from .peers import solvers
 
 EXACT = 1e-9
 PAIRS = {"ortools": 12, "igraph": 12, "networkx": 2}
 """How many pairs each peer solves: its time for all is told from their median, building the graph not counted."""
+OWN_ROUNDS = 4
+"""How often ours runs between the pairs of a peer."""
 TEXT = (
     "The museum opened in 1903 and holds a collection of maps, letters and instruments that sailors of the town "
     "brought home over two centuries. Visitors begin on the ground floor, where a model of the old harbour shows "
@@ -55,12 +57,16 @@ def real_graph(name: str, tokens: int) -> FlowGraph | None:
 
 def measure_flow() -> Iterator[Figure]:
     """One source, full tables, real attention, and how the cost grows."""
-    yield from _one_source("one source, all tokens, 12 x 128 dense, one thread", random_graph(12, 128, causal=False))
+    dense = random_graph(12, 128, causal=False)
+    yield from _one_source("one source, all tokens, 12 x 128 dense, one thread", dense, 40, 80)
     yield from _full_table("full table, 12 x 64 dense", random_graph(12, 64, causal=False), 60, 10_000)
     yield from _full_table("full table, 12 x 64 causal", random_graph(12, 64, causal=True), 20, None)
     for name in ("minilm", "smollm2"):
         graph = real_graph(name, 64)
         if graph is not None:
+            yield from _one_source(
+                f"one source, all tokens, real {name}, {len(graph.capacity)} x 64, one thread", graph
+            )
             yield from _full_table(f"full table, real {name}, {len(graph.capacity)} x 64", graph, None, None)
     for layers, tokens in ((12, 16), (12, 32), (12, 128), (6, 64), (24, 64)):
         yield from _full_table(
@@ -68,55 +74,58 @@ def measure_flow() -> Iterator[Figure]:
         )
 
 
-def _one_source(case: str, graph: FlowGraph) -> Iterator[Figure]:
+def _one_source(case: str, graph: FlowGraph, ortools: int | None = None, igraph: int | None = None) -> Iterator[Figure]:
+    """The flows of one source, the last token if causal, to every token of the top layer, in one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         top, tokens = len(graph.capacity) - 1, graph.capacity.shape[1]
-        flows = graph.rows(top, [0])[0]
-        pairs = [(top, 0, key) for key in range(0, tokens, max(tokens // PAIRS["ortools"], 1))]
-        for peer, goal in (("ortools", 40), ("igraph", 80)):
-            ours = taking_turns({"ours": lambda: graph.rows(top, [0])})["ours"]
-            seconds = _per_pair(graph, peer, pairs, {pair: flows[pair[2]] for pair in pairs})
-            yield faster(case, peer, ours, seconds * tokens, goal)
+        source = tokens - 1 if graph.causal else 0
+        flows = graph.rows(top, [source])[0]
+        for peer, goal in (("ortools", ortools), ("igraph", igraph)):
+            pairs = [(top, source, key) for key in range(0, tokens, max(tokens // PAIRS[peer], 1))]
+            expected = {pair: flows[pair[2]] for pair in pairs}
+            ours, theirs = _by_turns(graph, peer, expected, lambda: graph.rows(top, [source]))
+            yield faster(case, peer, ours, theirs * tokens, goal)
     finally:
         torch.set_num_threads(threads)
 
 
 def _full_table(case: str, graph: FlowGraph, ortools: int | None, networkx: int | None) -> Iterator[Figure]:
+    """Every layer, source and token; a peer's time for all is told from pairs of the layers that need a solver."""
     layers, tokens, _ = graph.capacity.shape
     table = graph.table()
     dice = np.random.default_rng(0)
     count = (layers - 2) * (tokens * (tokens + 1) // 2 if graph.causal else tokens**2)
-    peers = ["ortools", *(["igraph", "networkx"] if networkx is not None else [])]
-    for peer in peers:
-        drawn = dice.integers(0, tokens, (PAIRS[peer], 2))
-        pairs = [
-            (
-                int(dice.integers(2, layers)),
-                int(max(pair)) if graph.causal else int(pair[0]),
-                int(min(pair) if graph.causal else pair[1]),
-            )
-            for pair in drawn
-        ]
-        ours = taking_turns({"ours": graph.table}, rounds=3)["ours"]
-        seconds = _per_pair(graph, peer, pairs, {pair: table[pair] for pair in pairs})
+    for peer in ("ortools", "igraph", "networkx") if networkx is not None else ("ortools",):
+        pairs = []
+        for _ in range(PAIRS[peer]):
+            query, key = (int(token) for token in dice.integers(0, tokens, 2))
+            if graph.causal:
+                query, key = max(query, key), min(query, key)
+            pairs.append((int(dice.integers(2, layers)), query, key))
+        ours, theirs = _by_turns(graph, peer, {pair: table[pair] for pair in pairs}, graph.table)
         goal = {"ortools": ortools, "networkx": networkx}.get(peer)
-        yield faster(case, peer, ours, seconds * count, goal, f"{count} pairs in layers 2 and up")
+        yield faster(case, peer, ours, theirs * count, goal, f"{count} pairs in layers 2 and up")
 
 
-def _per_pair(
-    graph: FlowGraph, peer: str, pairs: list[tuple[int, int, int]], expected: dict[tuple[int, int, int], np.int64]
-) -> float:
-    """The median seconds of a peer on these pairs, each of which must equal ours."""
-    seconds = []
-    prepared = {layer: solvers(graph.capacity[: layer + 1])[peer] for layer in {layer for layer, _, _ in pairs}}
-    for layer, query, key in pairs:
+def _by_turns(
+    graph: FlowGraph, peer: str, expected: dict[tuple[int, int, int], np.int64], ours: Callable[[], object]
+) -> tuple[float, float]:
+    """The median seconds of ours and of the peer on one pair, taking turns; every pair must be equal."""
+    own_seconds, seconds = [], []
+    prepared = {layer: solvers(graph.capacity[: layer + 1])[peer] for layer in {layer for layer, _, _ in expected}}
+    ours()
+    for number, ((layer, query, key), value) in enumerate(expected.items()):
+        if number % max(len(expected) // OWN_ROUNDS, 1) == 0:
+            start = time.perf_counter()
+            ours()
+            own_seconds.append(time.perf_counter() - start)
         solve, source, sink = prepared[layer](query, key)
         start = time.perf_counter()
         flow = solve(source, sink)
         seconds.append(time.perf_counter() - start)
-        difference = abs(flow - float(expected[layer, query, key])) / SCALE
+        difference = abs(flow - float(value)) / SCALE
         if difference > EXACT:
             raise RuntimeError(f"{peer} and attnscope differ by {difference:.1e} on layer {layer}, {query} to {key}.")
-    return median(seconds)
+    return median(own_seconds), median(seconds)

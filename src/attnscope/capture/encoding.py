@@ -12,9 +12,8 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
 from ..record.model import Text
-from ..record.tokens import CONTINUATION, WORD_STARTS
-
-WordIds = tuple[int | None, ...]
+from ..record.tokens import WORD_STARTS
+from ..record.words import WordIds, words_by_marker
 
 
 @dataclass(frozen=True)
@@ -101,28 +100,6 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tu
     for_words = {tokenizer.unk_token_id, tokenizer.mask_token_id}
     special = set(tokenizer.all_special_ids) - for_words
     return tuple(token in special for token in ids)
-
-
-def words_by_marker(tokens: Sequence[str], special: Sequence[bool]) -> WordIds:
-    """Words told by the tokenizer's markers, for tokenizers that do not tell them.
-
-    >>> words_by_marker(["<s>", "▁over", "boot", "▁!"], [True, False, False, False])
-    (None, 0, 0, 1)
-    """
-    content = [token for token, quiet in zip(tokens, special, strict=True) if not quiet]
-    marks_starts = any(token.startswith(WORD_STARTS) for token in content)
-    word, fresh = -1, True
-    word_ids: list[int | None] = []
-    for token, quiet in zip(tokens, special, strict=True):
-        if quiet:
-            word_ids.append(None)
-            fresh = True
-            continue
-        goes_on = token.startswith(CONTINUATION) or (marks_starts and not token.startswith(WORD_STARTS))
-        word += fresh or not goes_on
-        fresh = False
-        word_ids.append(word)
-    return tuple(word_ids)
 
 
 def _checked_parts(text: Text) -> tuple[Any, Any]:

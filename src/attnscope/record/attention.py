@@ -179,8 +179,8 @@ class AttentionRecord:
                 f"These weights have {weights.shape[2]} queries and {weights.shape[3]} keys:"
                 " for cross-attention give the tokens attended to as key_tokens=."
             )
-        words_of = tuple(range(len(query_tokens)) if word_ids is None else word_ids)
         quiet = () if special is None else tuple(bool(flag) for flag in special)
+        words_of = tuple(word_ids) if word_ids is not None else words.words_by_marker(query_tokens, quiet or None)
         masked = () if masked_queries is None else tuple(bool(flag) for flag in masked_queries)
         if attention_mask is not None:
             if key_tokens is not None:

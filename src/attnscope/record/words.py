@@ -6,7 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .tokens import CONTINUATION, readable
+from .tokens import CONTINUATION, WORD_STARTS, readable
+
+WordIds = tuple[int | None, ...]
 
 
 def word_groups(word_ids: Sequence[int | None], special: Sequence[bool]) -> list[list[int]]:
@@ -56,3 +58,27 @@ def merge_queries(
 def merge_readout(readout: Float[Tensor, " query"], groups: Sequence[Sequence[int]]) -> Float[Tensor, " word"]:
     """The read-out of a word is the sum over its pieces."""
     return readout.new_zeros(len(groups)).index_add_(0, _membership(groups, len(readout)), readout)
+
+
+def words_by_marker(tokens: Sequence[str], special: Sequence[bool] | None = None) -> WordIds:
+    """Words told by the tokenizer's markers, where it does not tell them; tokens like [CLS] and <s> stay alone.
+
+    >>> words_by_marker(["<s>", "▁over", "boot", "▁!"], [True, False, False, False])
+    (None, 0, 0, 1)
+    """
+    if special is None:
+        special = [token[:1] + token[-1:] in ("[]", "<>") for token in tokens]
+    content = [token for token, quiet in zip(tokens, special, strict=True) if not quiet]
+    marks_starts = any(token.startswith(WORD_STARTS) for token in content)
+    word, fresh = -1, True
+    word_ids: list[int | None] = []
+    for token, quiet in zip(tokens, special, strict=True):
+        if quiet:
+            word_ids.append(None)
+            fresh = True
+            continue
+        goes_on = token.startswith(CONTINUATION) or (marks_starts and not token.startswith(WORD_STARTS))
+        word += fresh or not goes_on
+        fresh = False
+        word_ids.append(word)
+    return tuple(word_ids)
