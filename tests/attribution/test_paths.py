@@ -347,3 +347,22 @@ def test_a_decoder_that_leans_on_its_first_token_is_warned_of():
     assert "first token takes" in attnscope.layerwise_tracing(sink).warnings[0]
     assert attnscope.rollout(sink, normalize="receptive_field").warnings == ()
     assert attnscope.rollout(record_of(4, causal=True)).warnings == ()
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**16), masked=st.sets(st.integers(0, 4), max_size=3), causal=st.booleans())
+def test_masked_queries_pass_on_only_their_residual(reference, seed, masked, causal):
+    plain = record_of(seed, layers=4, causal=causal, sparse=0.3)
+    weights = plain.weights.clone()
+    weights[:, :, list(masked)] = 0
+    record = AttentionRecord.from_weights(
+        weights, plain.tokens, causal=causal, readout=plain.readout, masked_queries=[row in masked for row in range(5)]
+    )
+    maps = reference.mixed(weights)
+    np.testing.assert_allclose(attnscope.rollout(record).map, reference.roll(maps), atol=1e-6)
+    table = attnscope.flow(record).map
+    dice = np.random.default_rng(seed)
+    for layer, query, key in zip(*(dice.integers(size, size=8) for size in table.shape), strict=True):
+        exact = reference.flow_value_exact(maps, layer, query, key)
+        assert table[layer, query, key].item() == pytest.approx(exact, abs=1e-9)
+    assert attnscope.layerwise_tracing(record).scores.isfinite().all()
