@@ -51,8 +51,12 @@ clean: ## Remove .venv, caches and what was built
 	$(PYTHON) -m venv .venv
 	@touch $@
 
+# numba compiles the flow kernels when they are first used, and keeps them: that is set-up too
+warm_up := import torch, attnscope as a; a.flow(a.AttentionRecord.from_weights(torch.eye(2).expand(3, 1, 2, 2), "ab")).map
+
 .venv/.core: .venv/.made pyproject.toml constraints.txt
 	$(pip) -e .
+	@$(bin)/python -c '$(warm_up)'
 	@touch $@
 
 .venv/.dev: .venv/.core
