@@ -91,16 +91,19 @@ def show(console: Console, explanation: Explanation) -> None:
         console.print(f"{record.text} → no answer: this model has no head", highlight=False)
     width = max(len(name) for name in comparison.methods)
     agreement = comparison.agreement[comparison.reference]
+    rows = []
     for scores in comparison.scores:
         values = scores.scores.abs().tolist()
         line = scored(console, readable(scores.tokens), scores.special, values, max(values, default=0.0))
         rank = agreement[scores.method]
         after = f"  {rank:+.2f}" if rank == rank else "   –"  # noqa: PLR0124 - NaN is not itself
-        row = Text(f"  {scores.method:<{width}}  ").append_text(line).append(after)
-        if row.cell_len <= console.width:
-            console.print(row)
+        rows.append((scores.method, line, after))
+    fits = all(len(f"  {'':<{width}}  {after}") + line.cell_len <= console.width for _, line, after in rows)
+    for method, line, after in rows:
+        if fits:
+            console.print(Text(f"  {method:<{width}}  ").append_text(line).append(after))
         else:
-            console.print(f"  {scores.method}{after}", highlight=False)
+            console.print(f"  {method}{after}", highlight=False)
             console.print(Padding(line, (0, 0, 0, 4)))
     said = "The number behind a method or its row" if len(comparison.scores) > 1 else "The last number"
     console.print(

@@ -1,6 +1,6 @@
 """Blank-out: how much the model's answer changes when a token is taken away."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.words import word_groups, word_labels
-from .rerunning import blank_embeddings, key_embeddings, key_ids, rerunnable
+from .rerunning import blank_embeddings, default_blank, key_embeddings, key_ids, rerunnable
 
 REPLACEMENTS = ("unk", "mask", "pad", "delete", "zero")
 
@@ -74,7 +74,7 @@ def blank_out(
     if batch_size < 1:
         raise BadInput(f"batch_size must be at least 1, not {batch_size}.")
     groups = blank_groups(record, by)
-    replacement = _checked(replacement, runner.blank_ids)
+    replacement = default_blank(runner) if replacement is None else _checked(replacement)
     mask = runner.blank_ids.get("mask")
     asked = [
         index
@@ -103,12 +103,8 @@ def blank_out(
     )
 
 
-def _checked(replacement: str | None, blank_ids: Mapping[str, int]) -> str:
-    """The replacement the user names, or the first the model has of those that say least."""
-    if replacement is None:
-        replacement = next((name for name in ("unk", "mask") if name in blank_ids), None)
-        if replacement is None:
-            raise BadInput("This model has neither an unk nor a mask token: choose replacement= pad, delete or zero.")
+def _checked(replacement: str) -> str:
+    """The replacement the user names."""
     if replacement not in REPLACEMENTS:
         raise BadInput(f"There is no replacement {replacement!r}: choose one of {', '.join(REPLACEMENTS)}.")
     return replacement

@@ -44,3 +44,11 @@ def blank_embeddings(record: AttentionRecord, model: Model, blank: str) -> Float
         raise BadInput(f"This model has no {blank} token: choose from {known}.")
     blanks = torch.full_like(record.inputs[name], model.blank_ids[blank])
     return model.embedded({**record.inputs, name: blanks})[EMBEDDINGS[name]]
+
+
+def default_blank(model: Model) -> str:
+    """The blank that says least of those the model has: unk, or else mask."""
+    blank = next((name for name in ("unk", "mask") if name in model.blank_ids), None)
+    if blank is None:
+        raise BadInput("This model has neither an unk nor a mask token: choose replacement= pad, delete or zero.")
+    return blank

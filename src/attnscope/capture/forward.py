@@ -16,6 +16,7 @@ from ..record.target import SUM
 from .card import card_of
 from .collect import Collector
 from .instrument import watched
+from .lookups import hooked_lookups
 from .outcomes import resolved_target, target_value
 from .passage import Passage
 from .reader import Reader
@@ -119,16 +120,8 @@ def _tracked_embeddings(model: PreTrainedModel, wanted: bool) -> Iterator[list[F
         looked_up.append(output.detach().requires_grad_())
         return looked_up[-1].clone()  # some models change their embeddings in place
 
-    holders = [model]
-    if model.config.is_encoder_decoder:
-        holders += [model.get_encoder(), model.get_decoder()]
-    modules = {id(module): module for holder in holders if (module := holder.get_input_embeddings()) is not None}
-    hooks = [module.register_forward_hook(start_here) for module in modules.values()]
-    try:
+    with hooked_lookups(model, start_here):
         yield looked_up
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _as_text(text: Text) -> str | tuple[str, ...]:

@@ -13,6 +13,7 @@ from ..errors import BadInput
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import Target
 from .instrument import restored
+from .lookups import hooked_lookups, lookups
 from .outcomes import target_value
 from .reader import Inputs as Ids
 from .reader import Reader
@@ -32,7 +33,7 @@ def blank_ids(reader: Reader) -> dict[str, int]:
 def embedded(reader: Reader, item: Inputs) -> dict[str, Tensor]:
     """The inputs with the embeddings the model looks up for their ids."""
     found = dict(item)
-    for (ids_name, name), module in zip(EMBEDDINGS.items(), _lookups(reader.model), strict=False):
+    for (ids_name, name), module in zip(EMBEDDINGS.items(), lookups(reader.model), strict=False):
         with torch.no_grad():
             found[name] = module(item[ids_name].to(cast(Tensor, module.weight).device)).float().cpu()
     return found
@@ -99,12 +100,6 @@ def _check_both_sides(reader: Reader, items: Sequence[Ids]) -> None:
                 )
 
 
-def _lookups(model: PreTrainedModel) -> list[nn.Module]:
-    """The modules that look up the embeddings of each kind of ids, the encoder's before the decoder's."""
-    holders = [model.get_encoder(), model.get_decoder()] if model.config.is_encoder_decoder else [model]
-    return [holder.get_input_embeddings() for holder in holders]
-
-
 @contextmanager
 def _given_embeddings(model: PreTrainedModel, items: Sequence[Inputs]) -> Iterator[None]:
     """Within this, embeddings that the items bring replace those the model looks up.
@@ -122,10 +117,5 @@ def _given_embeddings(model: PreTrainedModel, items: Sequence[Inputs]) -> Iterat
             output[row, : len(embeddings)] = embeddings.to(output)
         return output
 
-    # encoder and decoder may share one module, which then must not be hooked twice
-    hooks = [module.register_forward_hook(replaced) for module in dict.fromkeys(_lookups(model))]
-    try:
+    with hooked_lookups(model, replaced):
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from ..attribution.blank_out import blanked
-from ..attribution.rerunning import blank_embeddings, key_embeddings, key_ids
-from ..errors import BadInput
+from ..attribution.rerunning import blank_embeddings, default_blank, key_embeddings, key_ids
 from ..record import AttentionRecord, Model
 from ..record.model import EMBEDDINGS
 from .erasure import Positions
@@ -14,11 +13,8 @@ def probabilities_without(
     record: AttentionRecord, model: Model, erased: Sequence[Positions], batch_size: int
 ) -> tuple[float, dict[Positions, float]]:
     """The probability of the predicted outcome on the whole text, and with each of these sets of positions blanked."""
-    blank = next((name for name in ("unk", "mask") if name in model.blank_ids), None)
-    if blank is None:
-        raise BadInput("Erasure puts an unk or mask token in place of others, and this model has neither.")
     name = EMBEDDINGS[key_ids(record)]
-    embeddings, blanks = key_embeddings(record, model), blank_embeddings(record, model, blank)
+    embeddings, blanks = key_embeddings(record, model), blank_embeddings(record, model, default_blank(model))
     whole = model.probabilities([record.inputs])[0]
     outcome = int(whole.argmax())
     found: dict[Positions, float] = {}
