@@ -31,12 +31,19 @@ if TYPE_CHECKING:
     from .record import AttentionRecord as AttentionRecord
     from .record import TokenScores as TokenScores
     from .report import write_report as write_report
+    from .statistics import STATISTICS as STATISTICS
+    from .surveying import Survey as Survey
+    from .surveying import survey as survey
+    from .syntax import Sentence as Sentence
 
 _HOME = {
     "AttentionRecord": "record",
     "BadInput": "errors",
     "InstrumentedModel": "capture",
     "METHODS": "attribution",
+    "STATISTICS": "statistics",
+    "Sentence": "syntax",
+    "Survey": "surveying",
     "TokenScores": "record",
     "Trust": "evaluation",
     "attribute": "attribution",
@@ -49,6 +56,7 @@ _HOME = {
     "raw": "attribution",
     "value_weighted": "attribution",
     "rollout": "attribution",
+    "survey": "surveying",
     "minimum_cut": "attribution",
     "layerwise_tracing": "attribution",
     "gradient_rollout": "attribution",

@@ -24,6 +24,8 @@ class Encoded:
     tokens: tuple[str, ...]
     word_ids: WordIds
     special: tuple[bool, ...]
+    offsets: tuple[tuple[int, int], ...] | None = None
+    """The characters of one given string that each token covers, where the tokenizer tells."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -59,7 +61,10 @@ def encode(
             f"This text has {len(ids)} tokens and the model reads at most {longest}: shorten it, or pass truncate=True."
         )
     tokens = tuple(tokenizer.convert_ids_to_tokens(ids))
+    offsets = None
     if tokenizer.is_fast:
+        if isinstance(text, str):
+            offsets = tuple((start, end) for start, end in encoding.encodings[0].offsets)
         sequences = encoding.sequence_ids(0)
         special = tuple(sequence is None for sequence in sequences)
         word_ids = _unique_word_ids(sequences, encoding.word_ids(0))
@@ -77,7 +82,7 @@ def encode(
         for name in ("input_ids", "token_type_ids")
         if name in encoding
     }
-    return Encoded(inputs=inputs, tokens=tokens, word_ids=word_ids, special=special)
+    return Encoded(inputs=inputs, tokens=tokens, word_ids=word_ids, special=special, offsets=offsets)
 
 
 def encode_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> Encoded:

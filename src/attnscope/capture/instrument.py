@@ -123,7 +123,8 @@ def restored(model: PreTrainedModel) -> Iterator[None]:
     One at a time for each model: what two threads switched at once could not be put back.
     """
     with _locks_lock:
-        lock = _locks.setdefault(model, threading.RLock())
+        # the model and its body are one: what runs without the head on top must wait too
+        lock = _locks.setdefault(model.base_model, threading.RLock())
     with lock:
         yield from _restored(model)
 

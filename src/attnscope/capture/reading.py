@@ -1,6 +1,7 @@
 """From texts to passages: tokens for the encoder, and for the decoder a target or the model's own output."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -18,7 +19,7 @@ def source_of(reader: Reader, text: Text, *, truncate: bool) -> Encoded:
     """The tokens of a text, with only the inputs that this model takes."""
     encoded = encode(reader.tokenizer, text, reader.longest, truncate=truncate)
     taken = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
-    return Encoded(taken, encoded.tokens, encoded.word_ids, encoded.special)
+    return replace(encoded, inputs=taken)
 
 
 def target_of(reader: Reader, text_target: Text | None, *, truncate: bool) -> Encoded | None:

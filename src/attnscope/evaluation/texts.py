@@ -1,13 +1,11 @@
 """Texts to measure on: a file with one text to a line, JSON lines, or sentences of our own grammar."""
 
-import gzip
-import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from ..errors import BadInput
-from ..syntax import agreement_sentences
+from ..syntax import agreement_sentences, read_jsonl, read_text
 
 DEMO = "demo"
 DEMO_TEXTS = 200
@@ -36,24 +34,6 @@ def _demo_texts() -> Iterator[str]:
 def _file_texts(path: Path) -> Iterator[str]:
     if not path.is_file():
         raise BadInput(f'There is no corpus {str(path)!r}: give a file with one text to a line, or "{DEMO}".')
-    names = path.suffixes
-    compressed = names[-1:] == [".gz"]
-    as_json = ".jsonl" in names[-2:]
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if compressed else path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                text = _text_of(line, path, number) if as_json and line.strip() else line.strip()
-                if text:
-                    yield text
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
-        raise BadInput(f"{path} is not text in UTF-8, or is damaged.") from error
-
-
-def _text_of(line: str, path: Path, number: int) -> str:
-    try:
-        text = json.loads(line)["text"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise BadInput(f'Line {number} of {path} is not a JSON object with "text".') from error
-    if not isinstance(text, str):
-        raise BadInput(f'Line {number} of {path} has a "text" that is not a string.')
-    return text.strip()
+    if ".jsonl" not in path.suffixes[-2:]:
+        return read_text(path)
+    return (item if isinstance(item, str) else item.text for item in read_jsonl(path))

@@ -1,10 +1,13 @@
 """A sentence: its words and, where someone has parsed it, what each word is and on which word it depends."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ..errors import BadInput
+
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
@@ -14,36 +17,100 @@ class Sentence:
     `tags` are UPOS tags. `heads` are positions in `words`, counted from zero, and -1 for the root (CoNLL-U counts from
     one and writes 0 for the root). Plain text has no tags, heads or relations: they are then None.
 
-    >>> Sentence(("dogs", "sleep"), ("NOUN", "VERB"), (1, -1), ("nsubj", "root")).text
-    'dogs sleep'
+    `spaces` says of each word whether a space follows it; None is a space after every word. `name` and `document` are
+    the names of the sentence and of the document it stands in, where the corpus has them. `parts` is how many sentences
+    this is: a document joined of several has as many roots.
+
+    >>> sentence = Sentence(("dogs", "sleep", "."), ("NOUN", "VERB", "PUNCT"), (1, -1, 1), spaces=(True, False, True))
+    >>> sentence.text, sentence.spans
+    ('dogs sleep.', ((0, 4), (5, 10), (10, 11)))
     """
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None = None
     heads: tuple[int, ...] | None = None
     relations: tuple[str, ...] | None = None
+    spaces: tuple[bool, ...] | None = None
+    name: str | None = None
+    document: str | None = None
+    parts: int = 1
 
     def __post_init__(self) -> None:
-        for name, values in (("tags", self.tags), ("heads", self.heads), ("relations", self.relations)):
+        for name in ("spaces", "tags", "heads", "relations"):
+            values = getattr(self, name)
             if values is not None and len(values) != len(self.words):
                 raise BadInput(
-                    f"A sentence needs one entry per word, but {self.text!r} has {len(self.words)} words "
+                    f"A sentence needs one entry per word, but {' '.join(self.words)!r} has {len(self.words)} words "
                     f"and {len(values)} {name}."
                 )
         if self.heads is not None:
-            _check_tree(self.heads, self.text)
+            _check_trees(self.heads, self.parts, self.text)
 
     @property
     def text(self) -> str:
-        """The words joined by spaces."""
-        return " ".join(self.words)
+        """The words with the spaces between them."""
+        if self.spaces is None:
+            return " ".join(self.words)
+        apart = "".join(word + " " * space for word, space in zip(self.words, self.spaces, strict=True))
+        return apart[:-1] if self.spaces and self.spaces[-1] else apart
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Where each word begins and ends in `text`, in characters."""
+        spans, start = [], 0
+        for word, space in zip(self.words, _spaces(self), strict=True):
+            spans.append((start, start + len(word)))
+            start += len(word) + space
+        return tuple(spans)
 
     def __len__(self) -> int:
         return len(self.words)
 
 
-def _check_tree(heads: Sequence[int], text: str) -> None:
-    """Raise unless the heads make one tree with one root."""
+def joined(sentences: Iterable[Sentence]) -> Sentence:
+    """One sentence of several parts, in their order: a document, whose trees stand side by side.
+
+    Two parts are separated as the last word of the first says by its own `spaces`. What only some of the parts have
+    (tags, heads, relations) cannot be joined.
+
+    >>> whole = joined([Sentence(("Stop", "!"), heads=(-1, 0), spaces=(False, True)), Sentence(("Go",), heads=(-1,))])
+    >>> whole.text, whole.heads, whole.parts
+    ('Stop! Go', (-1, 0, -1), 2)
+    """
+    several = tuple(sentences)
+    if not several:
+        raise BadInput("There is no sentence to join.")
+    documents = {sentence.document for sentence in several}
+    document = documents.pop() if len(documents) == 1 else None
+    heads, before = [], 0
+    for sentence in several:
+        heads.append(sentence.heads and tuple(head if head == -1 else head + before for head in sentence.heads))
+        before += len(sentence)
+    return Sentence(
+        words=tuple(word for sentence in several for word in sentence.words),
+        tags=_all_or_none([sentence.tags for sentence in several], "tags"),
+        heads=_all_or_none(heads, "heads"),
+        relations=_all_or_none([sentence.relations for sentence in several], "relations"),
+        spaces=tuple(space for sentence in several for space in _spaces(sentence)),
+        name=document,
+        document=document,
+        parts=sum(sentence.parts for sentence in several),
+    )
+
+
+def _spaces(sentence: Sentence) -> tuple[bool, ...]:
+    return (True,) * len(sentence.words) if sentence.spaces is None else sentence.spaces
+
+
+def _all_or_none(values: Sequence[tuple[Entry, ...] | None], name: str) -> tuple[Entry, ...] | None:
+    given = [entries for entries in values if entries is not None]
+    if given and len(given) < len(values):
+        raise BadInput(f"Only {len(given)} of {len(values)} sentences have {name}: join those that all have them.")
+    return tuple(entry for entries in given for entry in entries) if given else None
+
+
+def _check_trees(heads: Sequence[int], parts: int, text: str) -> None:
+    """Raise unless the heads make as many trees as there are parts."""
     children: list[list[int]] = [[] for _ in heads]
     roots = []
     for position, head in enumerate(heads):
@@ -53,8 +120,9 @@ def _check_tree(heads: Sequence[int], text: str) -> None:
             children[head].append(position)
         else:
             raise BadInput(f"Word {position} of {text!r} has the head {head}, which is not a word of the sentence.")
-    if len(roots) != 1:
-        raise BadInput(f"A sentence has exactly one root, but {text!r} has {len(roots)}.")
+    if len(roots) != parts:
+        wanted = "A sentence has exactly one root" if parts == 1 else f"{parts} sentences have exactly {parts} roots"
+        raise BadInput(f"{wanted}, but {text!r} has {len(roots)}.")
     reached, waiting = 0, deque(roots)
     while waiting:
         reached += 1

@@ -1,0 +1,86 @@
+"""Attention as it passes: each layer's weights are shown once and kept nowhere.
+
+The weights of all layers are never held together on the AttentionInterface, so memory does not grow with the layers.
+Families off the interface return all their attentions at once, and hold them for the time of a batch.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from ..errors import BadInput
+from ..record.attention import Stack
+from ..record.checks import looks_causal
+from .encoding import Encoded, encode, encode_ids
+from .generation import decoder_start
+from .instrument import AttentionCall, watched
+from .reader import Inputs, Reader
+
+Show = Callable[[int, Float[Tensor, "text head query key"]], None]
+"""Is given the number of a layer and its weights on a padded batch."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a model's attention looks like, as seen on one text."""
+
+    layers: int
+    heads: int
+    causal: bool
+
+
+def body_of(reader: Reader) -> Reader:
+    """The same model without the head on top, which attention does not need."""
+    body = reader.model.base_model
+    return replace(reader, model=body) if isinstance(body, PreTrainedModel) else reader
+
+
+def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> None:
+    """Run texts as one batch and show the self-attention of a stack, layer by layer."""
+    longest = max(len(text) for text in texts)
+    seen = 0
+
+    def observe(call: AttentionCall) -> None:
+        nonlocal seen
+        if call.stack != stack:
+            return
+        if getattr(call.module, "sinks", None) is not None:
+            raise BadInput(
+                f"{type(body.model).__name__} has learned sinks that take attention from the text, so shares of its"
+                " attention mean nothing."
+            )
+        if call.weights.shape[-2] < longest or call.weights.shape[-1] < longest:
+            raise BadInput(
+                f"The attention of {type(body.model).__name__} is not a whole query x key matrix (it is local, pooled"
+                " or sparse), so it cannot be surveyed."
+            )
+        show(seen, call.weights[..., :longest, :longest].detach())
+        seen += 1
+
+    with torch.no_grad(), watched(body.model, observe) as run:
+        run(**body.batched([_inputs(body, text) for text in texts]))
+    if seen == 0:
+        raise BadInput(f"{type(body.model).__name__} computed no attention in its {stack} stack.")
+
+
+def shape_of(body: Reader, stack: Stack) -> Shape:
+    """Run a few words to see the layers and heads, and whether tokens see only what stands before them."""
+    layers: list[Tensor] = []
+    few_words = encode(body.tokenizer, "one two three four", body.longest, truncate=True)
+    stream(body, [few_words], stack, lambda _, weights: layers.append(weights[0].float().cpu()))
+    heads = {len(weights) for weights in layers}
+    if len(heads) > 1:
+        raise BadInput(f"The layers of {type(body.model).__name__} have different numbers of heads: {sorted(heads)}.")
+    return Shape(len(layers), heads.pop(), stack == "decoder" and looks_causal(torch.stack(layers)))
+
+
+def _inputs(body: Reader, text: Encoded) -> Inputs:
+    """What the model is given; the encoder below a decoder asks that decoder for nothing but its start."""
+    if not body.has_both_sides:
+        return text.inputs
+    start = encode_ids(body.tokenizer, [decoder_start(body)])
+    return {**text.inputs, "decoder_input_ids": start.inputs["input_ids"]}

@@ -1,0 +1,56 @@
+"""What heads do over a corpus: one statistic in one file, each a measurement that accumulates."""
+
+from typing import Any
+
+from .batch import Batch, Frame
+from .dependency_alignment import DependencyAlignment
+from .dependency_by_distance import DependencyByDistance
+from .dependency_type import DependencyType
+from .distance import Distance
+from .entropy import Entropy
+from .exemplars import Exemplars
+from .layer import LayerAttention
+from .null import Null, checked_null
+from .null_attention import NullAttention
+from .part_of_speech import PartOfSpeech
+from .patterns import Patterns
+from .reading import Reading
+from .roles import NEEDED, roles
+from .statistic import PARSE, TAGS, Accumulator, Statistic
+from .uncertainty import merged, with_errors
+from .variability import Variability
+
+STATISTICS: dict[str, type[Any]] = {
+    "part_of_speech": PartOfSpeech,
+    "dependency_alignment": DependencyAlignment,
+    "dependency_type": DependencyType,
+    "dependency_by_distance": DependencyByDistance,
+    "distance": Distance,
+    "entropy": Entropy,
+    "variability": Variability,
+    "null_attention": NullAttention,
+    "patterns": Patterns,
+    "exemplars": Exemplars,
+}
+"""Every statistic by its name. `roles` is told from the tables of these."""
+
+ROLES = "roles"
+
+__all__ = [
+    "NEEDED",
+    "PARSE",
+    "ROLES",
+    "STATISTICS",
+    "TAGS",
+    "Accumulator",
+    "Batch",
+    "Frame",
+    "LayerAttention",
+    "Null",
+    "Reading",
+    "Statistic",
+    "checked_null",
+    "merged",
+    "roles",
+    "with_errors",
+]

@@ -1,0 +1,41 @@
+"""How far a head reaches (Vig & Belinkov 2019, Eq. 6)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .batch import Frame
+from .layer import LayerAttention
+from .ratio import Ratio, RatioStatistic
+from .tally import SOLE, Tally
+
+
+@dataclass
+class Distance(RatioStatistic):
+    """The mean of |i - j| in tokens, weighted by attention; `signed` is that of i - j, positive for looking back."""
+
+    errors: ClassVar[Mapping[str, str]] = {"value": "error", "signed": "signed_error"}
+
+    before: Tally
+    behind: Tally
+    mass: Tally
+
+    @classmethod
+    def empty(cls, frame: Frame) -> "Distance":
+        """One that has seen nothing."""
+        size = (frame.layers, frame.heads)
+        return cls(before=Tally.zeros(SOLE, *size), behind=Tally.zeros(SOLE, *size), mass=Tally.zeros(SOLE, *size))
+
+    def update(self, attention: LayerAttention) -> None:
+        """Take in one layer of one batch."""
+        # by pairs, not by the sums of rows and columns, and each side by itself: large numbers that cancel lose digits
+        sides = attention.batch.distances.to(attention.kept)
+        before, behind = (attention.kept.flatten(2) @ sides).double().sum(0).unbind(-1)
+        self.before.add(attention.layer, before)
+        self.behind.add(attention.layer, behind)
+        self.mass.add(attention.layer, attention.mass)
+
+    def ratio(self) -> Ratio:
+        """Weighted distances over all attention."""
+        before, behind, mass = self.before.sums, self.behind.sums, self.mass.sums
+        return Ratio(before + behind, mass, beside={"signed": (before - behind) / mass})

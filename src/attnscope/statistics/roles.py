@@ -1,0 +1,142 @@
+"""What each head does, in words: the pattern in which its attention most exceeds what is to be expected anyway.
+
+A position and a part of speech must beat chance, a relation the best fixed offset and what other tokens give to the
+same targets. Where nothing does, the head is called by what its attention is bound to,
+positions or content.
+"""
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+
+RESTING = 0.9
+"""A head that gives more than this to one sink does nothing else that counts."""
+POSITION_SHARE, REPEAT_SHARE, TAG_SHARE, FOCUS_SHARE = 0.4, 0.2, 0.3, 0.3
+REPEAT_LIFT, TAG_LIFT = 4.0, 2.0
+EVEN = 0.8
+POSITION_BOUND, CONTENT_BOUND = 0.25, 0.5
+LEAST_GAIN, LEAST_LINKS = 0.1, 20
+"""How much better than its baselines a head must follow a relation, by at least two standard errors, and how often."""
+
+TAG_NAMES = {
+    "ADJ": "adjectives",
+    "ADP": "prepositions",
+    "ADV": "adverbs",
+    "AUX": "auxiliaries",
+    "CCONJ": "conjunctions",
+    "DET": "determiners",
+    "INTJ": "interjections",
+    "NOUN": "nouns",
+    "NUM": "numbers",
+    "PART": "particles",
+    "PRON": "pronouns",
+    "PROPN": "proper nouns",
+    "PUNCT": "punctuation",
+    "SCONJ": "subordinating conjunctions",
+    "SYM": "symbols",
+    "VERB": "verbs",
+    "X": "other words",
+}
+POSITIONS = {"previous": "previous token", "next": "next token", "same": "same token"}
+REPEATS = {"repeated": "repeated token", "induction": "induction (what followed last time)"}
+SINKS = {"first": "first token (sink)", "special": "special tokens (sink)", "punctuation": "punctuation (sink)"}
+COLUMNS = ["layer", "head", "role", "value", "error", "evidence", "gain"]
+HEAD = ["layer", "head"]
+MIXED = "mixed"
+
+NEEDED = ("patterns", "entropy", "variability", "part_of_speech", "dependency_alignment")
+"""The tables that roles are told from, as far as they are there; `patterns` must be."""
+
+
+def roles(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row for each head: its role, the share that named it, the evidence, and what else it could be called."""
+    found = pd.concat([_bound(tables), *_candidates(tables)], ignore_index=True)
+    ranked = found.sort_values([*HEAD, "gain"], ascending=[True, True, False], kind="stable", ignore_index=True)
+    best = ranked.drop_duplicates(HEAD).drop(columns="gain")
+    others = ranked[ranked.duplicated(HEAD) & (ranked["role"] != MIXED)]
+    also = others.groupby(HEAD)["role"].agg(lambda names: ", ".join(names.iloc[:3])).rename("also")
+    return best.merge(also, how="left", on=HEAD).fillna({"also": ""}).reset_index(drop=True)
+
+
+def _candidates(tables: Mapping[str, pd.DataFrame]) -> list[pd.DataFrame]:
+    found = [_patterns(tables["patterns"])]
+    if "entropy" in tables:
+        found.append(_broad(tables["entropy"]))
+    if "part_of_speech" in tables:
+        found.append(_tags(tables["part_of_speech"]))
+    if "dependency_alignment" in tables:
+        found.append(_relations(tables["dependency_alignment"]))
+    return found
+
+
+def _patterns(table: pd.DataFrame) -> pd.DataFrame:
+    pattern, value, chance = table["pattern"], table["value"], table["chance"]
+    position = pattern.isin(POSITIONS) & (value >= POSITION_SHARE)
+    repeat = pattern.isin(REPEATS) & (value >= REPEAT_SHARE) & (value >= REPEAT_LIFT * chance)
+    sink = pattern.isin(SINKS) & (value >= RESTING)
+    chosen = table[position | repeat | sink]
+    evidence = [
+        f"{row.value:.0%} of {'all its attention' if row.pattern in SINKS else 'the attention that counts'}"
+        f" ({row.chance:.0%} by chance)."
+        for row in chosen.itertuples()
+    ]
+    # a head at rest does nothing else that counts, whatever the rest of its attention looks like
+    gain = (chosen["value"] - chosen["chance"]).where(~chosen["pattern"].isin(SINKS), chosen["value"] + 1)
+    return _named(chosen, chosen["pattern"].map({**POSITIONS, **REPEATS, **SINKS}), evidence, gain)
+
+
+def _broad(table: pd.DataFrame) -> pd.DataFrame:
+    chosen = table[table["evenness"] >= EVEN]
+    evidence = [
+        f"Its rows have {row.evenness:.0%} of the entropy of looking at everything alike ({row.value:.1f} nats)."
+        for row in chosen.itertuples()
+    ]
+    even = chosen.assign(value=chosen["evenness"], error=chosen["error"] * chosen["evenness"] / chosen["value"])
+    return _named(even, "broad", evidence, pd.Series(LEAST_GAIN, index=chosen.index))
+
+
+def _tags(table: pd.DataFrame) -> pd.DataFrame:
+    mean = table.groupby(["direction", "tag"])["value"].transform("mean")
+    enough = (table["value"] >= TAG_SHARE) & (table["value"] >= TAG_LIFT * table["chance"])
+    chosen = table.assign(mean=mean)[enough]
+    words = chosen["tag"].map(lambda tag: TAG_NAMES.get(tag, tag))
+    evidence = [
+        f"{row.value:.0%} of the attention that counts goes {row.direction} {TAG_NAMES.get(row.tag, row.tag)}"
+        f" ({row.mean:.0%} over all heads, {row.chance:.0%} by chance)."
+        for row in chosen.itertuples()
+    ]
+    return _named(chosen, chosen["direction"] + " " + words, evidence, chosen["value"] - chosen["chance"])
+
+
+def _relations(table: pd.DataFrame) -> pd.DataFrame:
+    expected = table[["focus_offset_value", "focus_of_others"]].max(axis=1)
+    gain = table["focus"] - expected
+    follows = (table["focus"] >= FOCUS_SHARE) & (gain >= LEAST_GAIN) & ~(gain < 2 * table["focus_error"])
+    single = (table["relation"] != "any") & (table["direction"] != "either")
+    chosen = table.assign(gain=gain)[follows & single & (table["links"] >= LEAST_LINKS)]
+    to_head = chosen["direction"] == "dependent_to_head"
+    names = (chosen["relation"] + " → its head").where(to_head, "head → its " + chosen["relation"])
+    evidence = [
+        f"Of the attention of tokens that have one, {row.focus:.0%} follows the relation {row.relation} (looking at"
+        f" {row.focus_offset:+d} would get {row.focus_offset_value:.0%}, other tokens give {row.focus_of_others:.0%})."
+        for row in chosen.itertuples()
+    ]
+    return _named(chosen.assign(value=chosen["focus"], error=chosen["focus_error"]), names, evidence, chosen["gain"])
+
+
+def _bound(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """What a head is bound to, where variability was measured: the name of heads that have no better one."""
+    if "variability" not in tables:
+        heads = tables["patterns"][HEAD].drop_duplicates()
+        return _named(heads.assign(value=math.nan, error=math.nan), MIXED, [""] * len(heads), 0.0)
+    table = tables["variability"]
+    names = pd.Series(MIXED, index=table.index)
+    names[table["value"] <= POSITION_BOUND] = "bound to position"
+    names[table["value"] >= CONTENT_BOUND] = "bound to content"
+    evidence = [f"Its attention varies by {row.value:.2f} from text to text (0 to 1)." for row in table.itertuples()]
+    return _named(table, names, evidence, 0.0)
+
+
+def _named(rows: pd.DataFrame, names: pd.Series | str, evidence: list[str], gain: pd.Series | float) -> pd.DataFrame:
+    return rows[[*HEAD, "value", "error"]].assign(role=names, evidence=evidence, gain=gain)[COLUMNS]

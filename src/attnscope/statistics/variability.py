@@ -1,0 +1,91 @@
+"""Whether a head looks at positions or at content: how its attention varies over texts (Vig & Belinkov 2019, Eq. 5)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from .batch import Frame
+from .layer import LayerAttention
+from .ratio import Ratio, RatioStatistic
+from .tally import SOLE, Additive, Tally
+
+POSITIONS = 10
+"""The first N tokens are looked at, so that there are enough texts for every position."""
+
+
+def _blocks(attention: LayerAttention) -> Float64[Tensor, "sentence head query key"] | None:
+    """The attention among the first tokens of each sentence that has as many; None if none has."""
+    readings, starts = attention.batch.readings, attention.batch.first_counted
+    blocks = [
+        attention.kept[sentence, :, start : start + POSITIONS, start : start + POSITIONS]
+        for sentence, (reading, start) in enumerate(zip(readings, starts, strict=True))
+        if start + POSITIONS <= len(reading) and not (start and any(reading.special[start : start + POSITIONS]))
+    ]
+    return torch.stack(blocks).to("cpu", torch.float64) if blocks else None
+
+
+@dataclass
+class Deviations(RatioStatistic):
+    """The second pass: absolute deviations from the means, over twice the attention; 0 for one same map, at most 1."""
+
+    first_tokens: ClassVar[int] = POSITIONS
+
+    means: Float64[Tensor, "layer head query key"]
+    deviations: Tally
+    mass: Tally
+    sentences: Tally
+
+    @classmethod
+    def after(cls, first: "Variability", frame: Frame) -> "Deviations":
+        """One that has seen nothing, for the means of the first pass."""
+        size = (frame.layers, frame.heads)
+        return cls(first.means(), Tally.zeros(SOLE, *size), Tally.zeros(SOLE, *size), Tally.zeros(SOLE, 1, 1))
+
+    def update(self, attention: LayerAttention) -> None:
+        """Take in one layer of one batch."""
+        blocks = _blocks(attention)
+        if blocks is not None:
+            self.deviations.add(attention.layer, (blocks - self.means[attention.layer]).abs().sum((0, 2, 3)))
+            self.mass.add(attention.layer, blocks.sum((0, 2, 3)))
+            self.sentences.sums += len(blocks) * (attention.layer == 0)
+
+    def ratio(self) -> Ratio:
+        """Deviations over twice the attention."""
+        return Ratio(
+            self.deviations.sums,
+            2 * self.mass.sums,
+            beside={"sentences": self.sentences.sums.expand_as(self.mass.sums)},
+        )
+
+
+@dataclass
+class Variability(Additive):
+    """The first pass: the mean attention between the first tokens of a text, over all texts that have as many.
+
+    Low variability: the head looks at positions, whatever stands there. High variability: it looks at content.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    second_pass: ClassVar[type[Deviations]] = Deviations
+
+    maps: Tally
+    sentences: Tally
+
+    @classmethod
+    def empty(cls, frame: Frame) -> "Variability":
+        """One that has seen nothing."""
+        return cls(Tally.zeros(SOLE, frame.layers, frame.heads, POSITIONS, POSITIONS), Tally.zeros(SOLE, 1, 1))
+
+    def update(self, attention: LayerAttention) -> None:
+        """Take in one layer of one batch."""
+        blocks = _blocks(attention)
+        if blocks is not None:
+            self.maps.sums[0, attention.layer] += blocks.sum(0)
+            self.sentences.sums += len(blocks) * (attention.layer == 0)
+
+    def means(self) -> Float64[Tensor, "layer head query key"]:
+        """The mean map of each head; all NaN where no text was long enough."""
+        return self.maps.sums[0] / self.sentences.sums.flatten()

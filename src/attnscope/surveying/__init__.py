@@ -1,0 +1,5 @@
+"""Statistics over a corpus, on one machine or many."""
+
+from .passes import Progress as Progress
+from .result import Survey as Survey
+from .running import survey as survey

@@ -1,0 +1,87 @@
+"""What a survey is asked: which statistics, of which stack, with what left out."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..capture import InstrumentedModel
+from ..errors import BadInput
+from ..record.attention import Stack
+from ..statistics import NEEDED, PARSE, ROLES, STATISTICS, TAGS
+from ..syntax import Corpus
+
+MEANINGS = {TAGS: "parts of speech", PARSE: "heads and relations"}
+SHARD_SIZE, SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 64, 8, 256, 32
+"""Texts in a shard where the size of the corpus is not known; where it is, about so many shards within these limits."""
+
+
+def chosen_statistics(asked: Sequence[str | type[Any]] | None, corpus: Corpus) -> tuple[dict[str, type[Any]], bool]:
+    """The statistics by name, and whether roles are wanted; by default all that the corpus is annotated for."""
+    offered = _annotation(corpus)
+    if asked is None:
+        return {name: kind for name, kind in STATISTICS.items() if offered >= set(kind.needs)}, True
+    if isinstance(asked, str) or not asked:
+        raise BadInput(f"statistics= is a list of {', '.join(STATISTICS)}, {ROLES}, not {asked!r}.")
+    chosen: dict[str, type[Any]] = {}
+    for one in asked:
+        if isinstance(one, str) and one != ROLES:
+            if one not in STATISTICS:
+                raise BadInput(f"There is no statistic {one!r}: choose {', '.join(STATISTICS)} or {ROLES}.")
+            chosen[one] = STATISTICS[one]
+        elif not isinstance(one, str):
+            chosen[one.__name__] = one
+    for name, kind in chosen.items():
+        if missing := [MEANINGS[need] for need in kind.needs if need not in offered]:
+            raise BadInput(
+                f"{name} needs {' and '.join(missing)}, and the sentences of {corpus.name} have none: give annotated"
+                " ones (CoNLL-U), or a parser (--parser, parser=)."
+            )
+    wants_roles = ROLES in asked
+    if wants_roles:
+        chosen |= {name: STATISTICS[name] for name in NEEDED if offered >= set(STATISTICS[name].needs)}
+    return chosen, wants_roles
+
+
+def _annotation(corpus: Corpus) -> set[str]:
+    """What the first sentence has; a parser gives everything."""
+    if corpus.parser is not None:
+        return {TAGS, PARSE}
+    first = next(corpus.sentences())
+    parsed = first.heads is not None and first.relations is not None
+    return ({TAGS} if first.tags is not None else set()) | ({PARSE} if parsed else set())
+
+
+def usual_null(model: InstrumentedModel) -> str:
+    """Causal models rest on their first token, others on their special tokens."""
+    return "first" if self_attention(model) == "decoder" else "special"
+
+
+def self_attention(model: InstrumentedModel) -> Stack:
+    """The stack that is surveyed: the text's attention to itself, in the encoder where there are both."""
+    return "decoder" if model.stacks == ("decoder",) else "encoder"
+
+
+def usual_shard_size(corpus_size: int | None) -> int:
+    """Enough shards for standard errors, each large enough to batch well."""
+    if corpus_size is None:
+        return SHARD_SIZE
+    return min(max(corpus_size // SHARDS, SMALLEST_SHARD), LARGEST_SHARD)
+
+
+def identity(model: InstrumentedModel) -> dict[str, str]:
+    """Tells a model from any other: its name, and a fingerprint of its settings and weights."""
+    digest = hashlib.sha256(model.model.config.to_json_string(use_diff=False).encode())
+    for name, parameter in model.model.named_parameters():
+        digest.update(name.encode())
+        # a few numbers of each tell another training from this one, and reading all would take longer than it is worth
+        digest.update(parameter.detach().flatten()[:64].float().cpu().numpy().tobytes())
+    name = str(model.model.config.name_or_path or type(model.model).__name__)
+    return {"name": Path(name).name if Path(name).is_dir() else name, "fingerprint": digest.hexdigest()[:16]}
+
+
+def at_least(name: str, number: int, least: int) -> int:
+    """The number, unless it is too small."""
+    if number < least:
+        raise BadInput(f"{name} must be at least {least}, not {number}.")
+    return number

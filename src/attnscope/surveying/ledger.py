@@ -1,0 +1,92 @@
+"""What has been surveyed so far: one file for each shard, so that a kill costs only the shards at work."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..engine import load_checkpoint, save_checkpoint
+from ..errors import BadInput
+from ..files import written_atomically
+from ..syntax import Sentence
+
+UNFINISHED, RECIPE = "unfinished", "recipe.json"
+
+
+class Ledger:
+    """The shards of a survey that grows in a folder; without a folder nothing is kept."""
+
+    def __init__(self, folder: Path | None, recipe: Mapping[str, Any]) -> None:
+        self.folder = None if folder is None else folder / UNFINISHED
+        if self.folder is None:
+            return
+        written = self.folder / RECIPE
+        if written.exists():
+            check_recipe(written, json.loads(written.read_text(encoding="utf-8")), recipe)
+        else:
+            with written_atomically(written) as temporary:
+                temporary.write_text(json.dumps(dict(recipe), indent=1) + "\n", encoding="utf-8")
+
+    def _path(self, round_: int, number: int) -> Path | None:
+        return None if self.folder is None else self.folder / f"pass-{round_}-{number:06d}.safetensors"
+
+    def saved(self, round_: int, number: int, fingerprint: str) -> dict[str, Any] | None:
+        """What a shard gave, if it is there and was made of the same sentences."""
+        path = self._path(round_, number)
+        if path is None or not path.exists():
+            return None
+        state = load_checkpoint(path)
+        if state["fingerprint"] != fingerprint:
+            raise BadInput(
+                f"{path} was made of other sentences: the corpus has changed since; choose another folder for it."
+            )
+        return state
+
+    def save(self, round_: int, number: int, fingerprint: str, state: Mapping[str, Any]) -> None:
+        """Keep what a shard gave."""
+        path = self._path(round_, number)
+        if path is not None:
+            save_checkpoint(path, {**state, "fingerprint": fingerprint})
+
+    def recall(self, round_: int, number: int, state: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
+        """How to get a shard's state later: from the disk where it is kept, so that it need not wait in memory."""
+        path = self._path(round_, number)
+        return (lambda: state) if path is None else (lambda: load_checkpoint(path))
+
+    def close(self) -> None:
+        """Nothing is unfinished any more."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def fingerprint_of(items: Sequence[Sentence | str]) -> str:
+    """Tells the sentences of one shard from any others."""
+    plain = [item if isinstance(item, str) else asdict(item) for item in items]
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
+
+
+def check_recipe(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+    """Refuse to go on with what another survey has begun."""
+    different = [name for name, value in ours.items() if theirs.get(name) != value]
+    if different:
+        raise BadInput(
+            f"{path.parent} belongs to another survey, which differs in {', '.join(different)}:"
+            " choose another folder, or ask the same again."
+        )
+
+
+def checked_folder(out: Path, resume: bool, finished: str) -> Path:
+    """The folder, if it is empty or not there, or holds a survey and that shall go on."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return out
+    if not out.is_dir():
+        raise BadInput(f"A survey is kept in a folder, but {out} is a file.")
+    if (out / finished).exists() or (out / UNFINISHED).exists():
+        if resume:
+            return out
+        state = "a finished survey" if (out / finished).exists() else "an unfinished survey"
+        raise BadInput(f"{out} already holds {state}: choose another folder, or go on with it (--resume, resume=True).")
+    raise BadInput(f"{out} is not empty and holds no survey: choose another folder.")

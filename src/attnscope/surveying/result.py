@@ -1,0 +1,138 @@
+"""Survey: the tables of what each head does, with the card that says of what; on disk and on screen."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..errors import BadInput
+from ..files import written_atomically
+from ..statistics import ROLES
+from ..views import survey as survey_view
+from ..views import write_page
+
+TABLES, CARD, PAGE = "tables", "survey.json", "survey.html"
+BY_LAYER = "_by_layer"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One statistic of a survey."""
+
+    name: str
+    table: pd.DataFrame
+    layers: pd.DataFrame | None = None
+
+    def result(self) -> pd.DataFrame:
+        """The tidy table, as a copy of your own: layer, head, what tells rows apart, value, error."""
+        return self.table.copy()
+
+    def by_layer(self) -> pd.DataFrame:
+        """One row for each layer: the ratio of sums over its heads, and the mean of its heads."""
+        if self.layers is None:
+            raise BadInput(f"{self.name} says nothing of whole layers: use result().")
+        return self.layers.copy()
+
+    def _repr_html_(self) -> str:
+        return str(self.table._repr_html_())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey:
+    """What each head of a model does over a corpus: `survey["distance"].result()` is a tidy table.
+
+    `card` tells the model, the corpus, what was left out as null attention, how many sentences and tokens were read,
+    and how many sentences were skipped and why.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    layer_tables: Mapping[str, pd.DataFrame]
+    card: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Measured:
+        if name not in self.tables:
+            raise BadInput(f"This survey has no {name!r}: it has {', '.join(self.tables)}.")
+        return Measured(name, self.tables[name], self.layer_tables.get(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tables
+
+    def view(self) -> Any:
+        """The head map for a notebook: any statistic, the role of each head, its exemplars."""
+        return survey_view(self.tables, self.card, by_layer=self.layer_tables)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the head map as one offline page."""
+        return write_page(Path(path), self.view(), self.title)
+
+    @property
+    def title(self) -> str:
+        """What was surveyed, in a line."""
+        return f"What the heads of {self.card['model']['name']} do on {self.card['corpus']}"
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the tables as Parquet and CSV, the page, and at last the card into a folder."""
+        folder = Path(folder)
+        for name, table in self._files():
+            with written_atomically(folder / TABLES / f"{name}.parquet") as temporary:
+                table.to_parquet(temporary, index=False)
+            with written_atomically(folder / TABLES / f"{name}.csv") as temporary:
+                _for_csv(table).to_csv(temporary, index=False)
+        self.report(folder / PAGE)
+        with written_atomically(folder / CARD) as temporary:
+            temporary.write_text(json.dumps(dict(self.card), indent=1) + "\n", encoding="utf-8")
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Survey":
+        """Read what `save` wrote."""
+        folder = Path(folder)
+        if not (folder / CARD).is_file():
+            raise BadInput(f"{folder} holds no finished survey: {CARD} is missing.")
+        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        tables: dict[str, pd.DataFrame] = {}
+        layers: dict[str, pd.DataFrame] = {}
+        for path in sorted((folder / TABLES).glob("*.parquet")):
+            table = pd.read_parquet(path)
+            if path.stem.endswith(BY_LAYER):
+                layers[path.stem.removesuffix(BY_LAYER)] = table
+            else:
+                tables[path.stem] = table
+        order = [name for name in card["statistics"] if name in tables]
+        return cls({name: tables[name] for name in order}, layers, card)
+
+    def _files(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        yield from self.tables.items()
+        for name, table in self.layer_tables.items():
+            yield f"{name}{BY_LAYER}", table
+
+    def summary(self) -> str:
+        """A few lines: what was read, what was not, and how many heads have which role."""
+        card = self.card
+        size = f"{card['layers']} layers x {card['heads']} heads"
+        read = f"{card['sentences']:,} sentences, {card['tokens']:,} tokens"
+        lines = [f"{self.title}: {size}, {read}, null attention: {card['null']}."]
+        lines += [f"Skipped {count:,}: {reason}." for reason, count in card["skipped"].items()]
+        if ROLES in self:
+            counts = self.tables[ROLES]["role"].value_counts()
+            lines.append("Roles: " + ", ".join(f"{count} {role}" for role, count in counts.items()) + ".")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Survey({self.title}: {', '.join(self.tables)})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
+
+
+def _for_csv(table: pd.DataFrame) -> pd.DataFrame:
+    """Lists as JSON, which every reader of CSV can take apart."""
+    lists = [name for name in table if len(table) and isinstance(table[name].iloc[0], list)]
+    return table.assign(**{name: table[name].map(json.dumps) for name in lists})

@@ -1,0 +1,153 @@
+"""Statistics over a corpus: an engine maps the shards, they are merged in their order, so any engine gives the same.
+
+The corpus is read again for a statistic that needs a second pass. Memory does not grow with the corpus: states are
+merged as they come, into a fixed number of groups, out of which the standard errors are made.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..capture import InstrumentedModel, load
+from ..capture.card import card_of
+from ..engine import Engine
+from ..engine import engine as engine_named
+from ..errors import BadInput
+from ..statistics import ROLES, checked_null, merged, roles, with_errors
+from ..syntax import Corpus, sentences_of
+from .asking import at_least, chosen_statistics, identity, self_attention, usual_null, usual_shard_size
+from .folding import Fold
+from .ledger import Ledger, check_recipe, checked_folder
+from .passes import Passes, Watch
+from .result import CARD, Survey
+from .shard import Job, ShardWorker
+
+TOKENS_PER_BATCH = 2048
+
+
+def survey(
+    model: InstrumentedModel | str,
+    corpus: Any,
+    statistics: Sequence[str | type[Any]] | None = None,
+    engine: str | Engine = "local",
+    out: str | Path | None = None,
+    resume: bool = False,
+    *,
+    null: str | Sequence[int] | None = None,
+    parser: Any = None,
+    limit: int | None = None,
+    shard_size: int | None = None,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+    threads: int | None = None,
+    engine_options: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Survey:
+    """What each head of a model does over a corpus, exactly, without ever holding its attention.
+
+    `corpus` is a CoNLL-U, text or JSON-lines file, "demo", a Hugging Face dataset or its name, or any iterable of
+    sentences, texts or lists of words; `parser` names the spaCy model that parses texts. `statistics` are names of
+    `STATISTICS`, "roles", or classes; by default all that the corpus has the annotation for. `null` says what is left
+    out as null attention: "first", "special", "none" or positions; by default the first token of causal models and the
+    special tokens of others.
+
+    With a folder `out` every shard of `shard_size` texts is kept when it is done, and `resume` goes on from there to
+    the very same tables. `engine` is "local" or "ray". The result has the same bits for any engine and any number of
+    workers, as long as the `threads` of each are as many. `watch` is told of progress after every shard.
+    """
+    folder = None if out is None else checked_folder(Path(out), resume, CARD)
+    loaded = load(model) if isinstance(model, str) else model
+    source = sentences_of(corpus, parser=parser, limit=limit)
+    chosen, wants_roles = chosen_statistics(statistics, source)
+    job = Job(
+        statistics=chosen,
+        null=usual_null(loaded) if null is None else checked_null(null),
+        stack=self_attention(loaded),
+        parser=source.parser,
+        needs=frozenset(need for kind in chosen.values() for need in kind.needs),
+        tokens_per_batch=at_least("tokens_per_batch", tokens_per_batch, 1),
+        threads=at_least("threads", torch.get_num_threads() if threads is None else threads, 1),
+    )
+    size = usual_shard_size(source.size) if shard_size is None else at_least("shard_size", shard_size, 1)
+    recipe = {
+        "model": identity(loaded),
+        "corpus": source.name,
+        "statistics": [*chosen, *([ROLES] if wants_roles else [])],
+        "null": job.null if isinstance(job.null, str) else list(job.null),
+        "limit": limit,
+        "parser": source.parser,
+        "shard_size": size,
+        "tokens_per_batch": tokens_per_batch,
+        "threads": job.threads,
+    }
+    if folder is not None and (folder / CARD).exists():
+        finished = Survey.load(folder)
+        check_recipe(folder / CARD, finished.card, recipe)
+        return finished
+    ledger = Ledger(folder, recipe)
+    passes = Passes(
+        corpus=source,
+        shard_size=size,
+        # elsewhere a model given by name is loaded by name, and one that is at hand travels
+        model=loaded if engine == "local" else model,
+        engine=_with_options(engine, job.threads, engine_options),
+        ledger=ledger,
+        count=1 + any(kind.second_pass is not None for kind in chosen.values()),
+        watch=watch,
+    )
+    first, groups = _all_passes(passes, job)
+    _check_found(first, source)
+    tables, by_layer = _tables(groups)
+    if wants_roles:
+        tables[ROLES] = roles(tables)
+    shape = ShardWorker(loaded, job).shape
+    card = {
+        **card_of(loaded.model),
+        **recipe,
+        "layers": shape.layers,
+        "heads": shape.heads,
+        "causal": shape.causal,
+        **dict(first.totals),
+        "skipped": dict(first.skipped),
+    }
+    result = Survey(tables, by_layer, card)
+    if folder is not None:
+        result.save(folder)
+        ledger.close()
+    return result
+
+
+def _all_passes(passes: Passes, job: Job) -> tuple[Fold, dict[str, list[Any]]]:
+    """The first pass, and the groups of each statistic after its last."""
+    first = passes.run(1, job)
+    again = {name: kind.second_pass for name, kind in job.statistics.items() if kind.second_pass is not None}
+    if not again or not first.groups:
+        return first, first.groups
+    before = {name: merged(first.groups[name]) for name in again}
+    second = passes.run(2, replace(job, statistics=again, before=before))
+    return first, {**first.groups, **second.groups}
+
+
+def _tables(groups: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    tables = {name: with_errors(of_one, lambda statistic: statistic.result()) for name, of_one in groups.items()}
+    by_layer = {name: with_errors(of_one, lambda statistic: statistic.by_layer()) for name, of_one in groups.items()}
+    return tables, {name: table for name, table in by_layer.items() if table is not None}
+
+
+def _check_found(fold: Fold, corpus: Corpus) -> None:
+    if fold.totals["sentences"] == 0:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in fold.skipped.most_common(3))
+        raise BadInput(f"No sentence of {corpus.name} could be read: {reasons or 'there is none'}.")
+
+
+def _with_options(engine: str | Engine, threads: int, options: Mapping[str, Any] | None) -> Engine:
+    """The engine with what it is told beyond the work; more threads than one are no matter of the local one."""
+    told = dict(options or {})
+    if engine == "local" and told:
+        raise BadInput(f"The local engine takes no options, but {', '.join(told)} were given.")
+    if engine == "ray":
+        told.setdefault("threads", threads)
+    return partial(engine_named(engine), **told) if told else engine_named(engine)

@@ -1,0 +1,160 @@
+"""One shard: some sentences in, the states of the statistics out. This is what runs on a worker."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..capture import InstrumentedModel, load
+from ..capture.encoding import Encoded
+from ..capture.reader import Reader
+from ..capture.streaming import Shape, body_of, shape_of, stream
+from ..record.attention import Stack
+from ..statistics import Accumulator, Batch, Frame, LayerAttention, Null, Reading
+from ..syntax import Parser, Sentence, Unaligned
+from .aligning import read_sentence
+
+PLACES = 1_000_000
+"""Sentences of a shard are numbered from its own number times this."""
+PART_ELEMENTS = {"cpu": 2**20, "cuda": 2**25}
+"""Weights that are reduced together: what stays in a core's cache, and what keeps a GPU busy."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every shard of a pass is asked. It travels to the workers, so it holds nothing but plain things."""
+
+    statistics: Mapping[str, type[Any]]
+    null: Null
+    stack: Stack
+    parser: str | None
+    needs: frozenset[str]
+    tokens_per_batch: int
+    threads: int
+    before: Mapping[str, Accumulator] = field(default_factory=dict)
+    """In a second pass: what the first has found, by the name of the statistic."""
+
+    def fresh(self, frame: Frame) -> dict[str, Any]:
+        """The statistics of this pass with nothing seen yet."""
+        if not self.before:
+            return {name: kind.empty(frame) for name, kind in self.statistics.items()}
+        return {name: kind.after(self.before[name], frame) for name, kind in self.statistics.items()}
+
+    @property
+    def first_tokens(self) -> int | None:
+        """How many tokens of a text this pass looks at, or None for all."""
+        wanted: list[int | None] = [getattr(kind, "first_tokens", None) for kind in self.statistics.values()]
+        known = [length for length in wanted if length is not None]
+        return max(known) if len(known) == len(wanted) else None
+
+
+class ShardWorker:
+    """A model that reads shards. Made once on each worker."""
+
+    def __init__(self, model: InstrumentedModel | str, job: Job) -> None:
+        loaded = load(model) if isinstance(model, str) else model
+        self.job = job
+        self.reader: Reader = loaded.reader
+        self.body = body_of(loaded.reader)
+        torch.set_num_threads(job.threads)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The layers and heads of the model, and whether it is causal."""
+        return shape_of(self.body, self.job.stack)
+
+    @cached_property
+    def parser(self) -> Parser | None:
+        """What parses texts, where they come unparsed."""
+        return None if self.job.parser is None else Parser(self.job.parser)
+
+    def __call__(self, item: tuple[int, Sequence[Sentence | str]]) -> dict[str, Any]:
+        """The states of all statistics on one shard, with how much was read and what was not."""
+        number, items = item
+        skipped: Counter[str] = Counter()
+        read: list[tuple[Reading, Encoded]] = []
+        for place, sentence in enumerate(self._sentences(items), start=number * PLACES):
+            try:
+                read.append(read_sentence(self.reader, sentence, place, self.job.needs))
+            except Unaligned as error:
+                skipped[error.reason] += 1
+        frame = self._frame([reading for reading, _ in read])
+        statistics = self.job.fresh(frame)
+        for batch in self._batches(self._shortened(read)):
+            observe = _observer(batch, frame, list(statistics.values()))
+            stream(self.body, [encoded for _, encoded in batch], self.job.stack, observe)
+        return {
+            "statistics": {name: statistic.state() for name, statistic in statistics.items()},
+            "sentences": len(read),
+            "words": sum(len(reading.sentence) for reading, _ in read),
+            "tokens": sum(len(reading) for reading, _ in read),
+            "skipped": dict(skipped),
+        }
+
+    def _sentences(self, items: Sequence[Sentence | str]) -> Iterator[Sentence]:
+        if self.parser is None:
+            for item in items:
+                assert isinstance(item, Sentence)  # noqa: S101 -- a corpus without a parser gives sentences
+                yield item
+            return
+        for sentences in self.parser.parse(items):
+            yield from sentences
+
+    def _frame(self, readings: Sequence[Reading]) -> Frame:
+        tags = {tag for reading in readings for tag in reading.sentence.tags or ()}
+        relations = {relation for reading in readings for relation in reading.sentence.relations or ()}
+        shape = self.shape
+        return Frame(
+            shape.layers, shape.heads, shape.causal, self.job.null, tuple(sorted(tags)), tuple(sorted(relations))
+        )
+
+    def _shortened(self, read: list[tuple[Reading, Encoded]]) -> list[tuple[Reading, Encoded]]:
+        """In a causal model the first tokens are attended to as if nothing followed: then nothing needs to."""
+        length = self.job.first_tokens
+        if length is None or not self.shape.causal:
+            return read
+        return [(reading.cut(length), _cut(encoded, length)) for reading, encoded in read]
+
+    def _batches(self, read: Sequence[tuple[Reading, Encoded]]) -> Iterator[list[tuple[Reading, Encoded]]]:
+        """Sentences of like length, so many that padding included they stay within the budget."""
+        batch: list[tuple[Reading, Encoded]] = []
+        for entry in sorted(read, key=lambda entry: len(entry[0])):
+            fits = (len(batch) + 1) * len(entry[0]) <= self.job.tokens_per_batch
+            if batch and not (fits and self.reader.takes_padding):
+                yield batch
+                batch = []
+            batch.append(entry)
+        if batch:
+            yield batch
+
+
+def _cut(encoded: Encoded, length: int) -> Encoded:
+    inputs = {name: ids[:length] for name, ids in encoded.inputs.items()}
+    return Encoded(inputs, encoded.tokens[:length], encoded.word_ids[:length], encoded.special[:length])
+
+
+def _observer(
+    batch: Sequence[tuple[Reading, Encoded]], frame: Frame, statistics: Sequence[Accumulator]
+) -> Callable[[int, Float[Tensor, "text head query key"]], None]:
+    """Shows each layer to the statistics, a few sentences at a time so that the work stays small and near."""
+    readings = [reading for reading, _ in batch]
+    parts: list[tuple[slice, Batch]] = []
+
+    def observe(layer: int, weights: Float[Tensor, "text head query key"]) -> None:
+        if not parts:
+            elements = weights[0].numel()
+            size = max(1, PART_ELEMENTS.get(weights.device.type, PART_ELEMENTS["cpu"]) // elements)
+            for start in range(0, len(readings), size):
+                chosen = slice(start, start + size)
+                parts.append((chosen, Batch(readings[chosen], frame)))
+        for chosen, part in parts:
+            attention = LayerAttention(part, layer, weights[chosen, :, : part.longest, : part.longest].float())
+            for statistic in statistics:
+                statistic.update(attention)
+
+    return observe

@@ -1,0 +1,221 @@
+"""What a corpus may be, and how its sentences are read, again and again."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from .from_conllu import read_conllu
+from .from_datasets import is_dataset, open_dataset, read_dataset, size_of
+from .from_spacy import Parser
+from .from_text import is_heading, plain, read_jsonl, read_text, wikitext_lines
+from .grammar import AgreementSentence, agreement_sentences
+from .lines import numbered_lines
+from .sentence import Sentence
+
+Items = Iterator[Sentence | str]
+
+DEMO = "demo"
+DEMO_SENTENCES = 1_000
+"""How many sentences "demo" is unless a limit says otherwise; the grammar itself has no end."""
+
+READERS: dict[str, Callable[[Path], Items]] = {
+    "conllu": read_conllu,
+    "jsonl": read_jsonl,
+    "text": read_text,
+    "wikitext": wikitext_lines,
+}
+SUFFIXES = {".conllu": "conllu", ".jsonl": "jsonl", ".txt": "text"}
+COUNTED: dict[str, Callable[[str], bool]] = {
+    "conllu": lambda line: line.startswith("1\t"),
+    "jsonl": lambda line: bool(line.strip()),
+    "text": lambda line: bool(line.strip()),
+    "wikitext": lambda line: bool(line.strip()) and not is_heading(line.strip()),
+}
+"""Which lines of a file begin an item, so that items are counted without being read."""
+
+WHAT = f'a corpus is "{DEMO}", a file, a data set, or a list of sentences or texts'
+HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?(:[\w.-]+)?")
+"""A data set of the hub, perhaps with its owner and a configuration."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences that can be read again and again, or texts and the name of the parser that is to read them.
+
+    Without a `parser`, every item is a `Sentence`. With one, an item may also be a text that holds several sentences,
+    and a sentence may wait for its parse: `syntax.Parser(corpus.parser).parse(items)` gives them, in another process if
+    need be. `name` is that of the data set or file, without its folder. `size` is the number of items, where it is
+    known before they are read; the blank rows of a data set are counted in it.
+    """
+
+    name: str
+    size: int | None
+    parser: str | None
+    source: Callable[[], Items] = field(repr=False)
+
+    def items(self) -> Items:
+        """Yield the sentences or texts, from the first one, each time it is called."""
+        return self.source()
+
+    def sentences(self) -> Iterator[Sentence]:
+        """Yield every sentence, parsed here if the corpus has a parser."""
+        parsed = ([item] for item in self.items()) if self.parser is None else Parser(self.parser).parse(self.items())
+        return (plain(item) if isinstance(item, str) else item for item in chain.from_iterable(parsed))
+
+    def __iter__(self) -> Items:
+        return self.items()
+
+
+def sentences_of(
+    corpus: object,
+    *,
+    parser: Any = None,
+    limit: int | None = None,
+    split: str | None = None,
+    column: str | None = None,
+    kind: str | None = None,
+) -> Corpus:
+    """The sentences of whatever a corpus may be.
+
+    A corpus is "demo" (sentences of our own grammar with their parses), a file (.conllu, .txt with a text to a line,
+    .jsonl; also .gz), the name or folder of a Hugging Face data set or one that is loaded, or any iterable of
+    sentences, texts and lists of words. Blank lines and texts hold no words and are passed over.
+
+    Args:
+        corpus: What to read; also a `Corpus`.
+        parser: A spaCy model for what has no parse yet. A name is kept for whoever reads the corpus; a loaded model
+            parses while the items are read. Without one, texts are split at white space and have no tags or heads.
+        limit: How many items are read at most: sentences, or texts where a parser is still to find the sentences.
+        split: Which split of a data set, such as "test".
+        column: Which column of a data set holds the texts or words, if its name does not tell.
+        kind: How a file is written, if its suffix does not tell: "conllu", "text", "jsonl" or "wikitext".
+
+    Raises:
+        BadInput: If this is no corpus, or one without any sentence.
+
+    >>> dogs = sentences_of(["the dog sleeps", ["dogs", "sleep"]])
+    >>> dogs.size, [sentence.words for sentence in dogs]
+    (2, [('the', 'dog', 'sleeps'), ('dogs', 'sleep')])
+    """
+    if limit is not None and limit < 1:
+        raise BadInput(f"A limit is at least one sentence, not {limit}.")
+    found = _opened(corpus, split=split, column=column, kind=kind, limit=limit)
+    found = _parsed_by(_limited(found, limit), parser)
+    if next(found.items(), None) is None:
+        raise BadInput(f"There is no sentence in {found.name}.")
+    return found
+
+
+def _opened(corpus: object, *, split: str | None, column: str | None, kind: str | None, limit: int | None) -> Corpus:
+    """The corpus as it is written: its items may be texts, whether or not there is a parser."""
+    options = {"split": split, "column": column, "kind": kind}
+    if isinstance(corpus, str) and corpus == DEMO:
+        _refuse(options, ("split", "column", "kind"), '"demo"')
+        many = limit or DEMO_SENTENCES
+        return Corpus(DEMO, many, None, lambda: (drawn.sentence for drawn in islice(agreement_sentences(0), many)))
+    path = _file(corpus, kind)
+    if path is not None:
+        _refuse(options, ("split", "column"), "a file")
+        return _from_file(path, kind, limit)
+    if isinstance(corpus, str | Path) or is_dataset(corpus):
+        _refuse(options, ("kind",), "a data set")
+        source = str(corpus) if isinstance(corpus, Path) else corpus
+        rows = open_dataset(source, split)
+        name = _name(source) if isinstance(source, str) else f"a data set ({type(source).__name__})"
+        name = name if split is None else f"{name}, {split}"
+        # What a stream says of its size may date from before it was filtered, unless nobody has had it in hands.
+        size = size_of(rows) if isinstance(source, str) or hasattr(rows, "__len__") else None
+        return Corpus(name, size, None, lambda: read_dataset(rows, column=column))
+    _refuse(options, ("split", "column", "kind"), "a corpus in memory")
+    return corpus if isinstance(corpus, Corpus) else _from_memory(corpus, limit)
+
+
+def _name(source: str) -> str:
+    """The name of a data set, without the place where its folder lies: results tell no paths."""
+    return Path(source).resolve().name if Path(source).is_dir() else source
+
+
+def _refuse(options: dict[str, str | None], names: tuple[str, ...], what: str) -> None:
+    for name in names:
+        if options[name] is not None:
+            raise BadInput(f"There is no {name} in {what}: leave out {name}={options[name]!r}.")
+
+
+def _file(corpus: object, kind: str | None) -> Path | None:
+    """The file that this names, if it does; a folder is a data set, and so may be a name without a suffix of ours."""
+    if not isinstance(corpus, str | Path):
+        return None
+    path = Path(corpus)
+    means_a_file = kind is not None or _suffix(path) in SUFFIXES or not HUB_NAME.fullmatch(str(corpus))
+    return path if path.is_file() or (means_a_file and not path.is_dir()) else None
+
+
+def _suffix(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix
+
+
+def _from_file(path: Path, kind: str | None, limit: int | None) -> Corpus:
+    if not path.is_file():
+        raise BadInput(f"There is no file {str(path)!r}: {WHAT}.")
+    kind = kind or SUFFIXES.get(_suffix(path))
+    if kind not in READERS:
+        raise BadInput(
+            f"How {path} is written is not known: let its name end in {', '.join(SUFFIXES)} (or these and .gz), "
+            f"or say which kind it is: {', '.join(READERS)}."
+        )
+    read, begins = READERS[kind], COUNTED[kind]
+    size = sum(1 for _ in islice((line for _, line in numbered_lines(path) if begins(line)), limit))
+    return Corpus(path.name, size, None, lambda: read(path))
+
+
+def _from_memory(corpus: object, limit: int | None) -> Corpus:
+    # A table would give the names of its columns, and a mapping its keys.
+    if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes) or hasattr(corpus, "columns"):
+        raise BadInput(f"This is a {type(corpus).__name__}: {WHAT}.")
+    # What can be read only once is kept.
+    things = list(islice(_items(corpus), limit)) if isinstance(corpus, Iterator) else corpus
+    size = sum(1 for _ in _items(things)) if hasattr(things, "__len__") else None
+    return Corpus("sentences in memory", size, None, lambda: _items(things))
+
+
+def _items(things: Iterable[Any]) -> Items:
+    for number, thing in enumerate(things):
+        if isinstance(thing, AgreementSentence):
+            yield thing.sentence
+        elif isinstance(thing, Sentence):
+            yield thing
+        elif isinstance(thing, str):
+            if text := thing.strip():
+                yield text
+        elif isinstance(thing, list | tuple) and thing and all(isinstance(word, str) for word in thing):
+            yield Sentence(tuple(thing))
+        else:
+            raise BadInput(
+                f"Item {number} of the corpus is {_shown(thing)}: give a sentence, a text, or a list of words."
+            )
+
+
+def _shown(thing: object) -> str:
+    return f"a {type(thing).__name__}" if thing or not isinstance(thing, list | tuple) else "an empty list"
+
+
+def _limited(corpus: Corpus, limit: int | None) -> Corpus:
+    if limit is None:
+        return corpus
+    size = None if corpus.size is None else min(corpus.size, limit)
+    return replace(corpus, size=size, source=lambda: islice(corpus.items(), limit))
+
+
+def _parsed_by(corpus: Corpus, parser: Any) -> Corpus:
+    if isinstance(parser, str):
+        return replace(corpus, parser=parser)
+    if parser is not None:
+        loaded = Parser(parser)
+        return replace(corpus, size=None, parser=None, source=lambda: chain.from_iterable(loaded.parse(corpus.items())))
+    if corpus.parser is not None:
+        return corpus
+    return replace(corpus, source=lambda: (plain(item) if isinstance(item, str) else item for item in corpus.items()))

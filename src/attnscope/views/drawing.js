@@ -1,0 +1,90 @@
+// What every view draws with: numbers out of bytes, colours out of the style sheet, sharp canvases, plain elements.
+
+/** @typedef {{shape: number[], bytes: string, values?: Float32Array}} Packed numbers as they travel; decoded when first read */
+
+/** One number of a packed array; an axis of length 1 stands for all its places.
+ * @param {Packed} packed @param {...number} places @returns {number} */
+export function at(packed, ...places) {
+  packed.values ??= new Float32Array(Uint8Array.from(atob(packed.bytes), (letter) => letter.charCodeAt(0)).buffer);
+  let offset = 0;
+  packed.shape.forEach((length, axis) => (offset = offset * length + (length === 1 ? 0 : places[axis])));
+  return packed.values[offset];
+}
+
+/** The scales in the scheme of the moment, as the style sheet has them.
+ * @param {Element} el @returns {Record<"sequential" | "diverging" | "categorical", string[]> & {read: (name: string) => string}} */
+export function colours(el) {
+  const style = getComputedStyle(el);
+  const read = (name) => style.getPropertyValue(`--${name}`).trim();
+  return { sequential: read("sequential").split(" "), diverging: read("diverging").split(" "), categorical: read("categorical").split(" "), read };
+}
+
+/** Black or white, whichever reads better on a colour; always a contrast of at least 4.5 to 1.
+ * @param {string} colour */
+export function inkOn(colour) {
+  const [red, green, blue] = [1, 3, 5].map((from) => {
+    const byte = parseInt(colour.slice(from, from + 2), 16) / 255;
+    return byte <= 0.04045 ? byte / 12.92 : ((byte + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
+}
+
+/** Gives a canvas its size in CSS pixels, sharp on any screen, and returns its cleared context.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+export function sharp(canvas, width, height) {
+  const density = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * density);
+  canvas.height = Math.round(height * density);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(density, 0, 0, density, 0, 0);
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  return context;
+}
+
+/** Diagonal lines in a box: nothing was measured here, or a colour is used for the second time.
+ * @param {CanvasRenderingContext2D} context */
+export function hatch(context, left, top, width, height, colour) {
+  context.save();
+  context.beginPath();
+  context.rect(left, top, width, height);
+  context.clip();
+  context.beginPath();
+  for (let start = -height; start < width; start += 5) {
+    context.moveTo(left + start, top + height);
+    context.lineTo(left + start + height, top);
+  }
+  context.strokeStyle = colour;
+  context.stroke();
+  context.restore();
+}
+
+/** A number as exact as its error allows (two digits of it), or with four digits where no error is known.
+ * @param {number} value @param {number} [error] */
+export function written(value, error = NaN) {
+  if (!Number.isFinite(value)) return "not measured";
+  const sign = (text) => text.replace("-", "−");
+  if (error > 0) {
+    const digits = Math.min(Math.max(1 - Math.floor(Math.log10(error)), 0), 8);
+    return sign(`${value.toFixed(digits)} ± ${error.toFixed(digits)}`);
+  }
+  return sign(String(+value.toPrecision(Math.abs(value) < 1e4 ? 4 : 7)));
+}
+
+/** A number at the end of a scale, short. @param {number} value */
+export const short = (value) => String(+value.toPrecision(3)).replace("-", "−");
+
+/** An element with properties and children; texts become text, never markup.
+ * @param {string} name @param {Record<string, unknown>} [properties] @param {...(Node | string)} children */
+export function element(name, properties = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("aria")) made.setAttribute(`aria-${key.slice(4).toLowerCase()}`, String(value));
+    else if (key in made) made[key] = value;
+    else made.setAttribute(key, String(value));
+  }
+  made.append(...children);
+  return made;
+}

@@ -1,0 +1,372 @@
+"""Printed figures with the scales of the screen: the only file that imports matplotlib.
+
+Each function takes tidy tables and returns a `Plot`. A figure has the width of a paper's column or page, text of 8
+points that stays text, no title inside, and the same bytes on every run; its caption travels as metadata.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from .. import paint
+from ..errors import BadInput
+from ..files import written_atomically
+from .palette import diverging
+from .tables import grid_of, need, only_one
+
+COLUMN, PAGE = 3.3, 6.8
+"""The widths of a paper's column and page, in inches."""
+STYLE_FILE = Path(__file__).with_name("paper.mplstyle")
+INK, QUIET, BAR = "#1b1f24", "#59636e", paint.sequential()[150]
+MISSING = "#e4e8ec"
+"""The ground under the hatching of what was not measured."""
+VECTOR_CELLS = 20_000
+"""Cells that a figure draws as shapes; more are one picture for each map, so that the file stays small."""
+LARGEST_HEIGHT = 9.0
+"""No figure is higher than the text of a page, in inches."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawn figure with its caption; it shows itself in a notebook."""
+
+    figure: Any
+    """The `matplotlib.figure.Figure`, for whoever wants to add to it."""
+    caption: str
+
+    def save(self, path: str | Path) -> Path:
+        """Write the figure as .svg, .pdf or .png, by the suffix."""
+        return save_figure(self, path)
+
+    def _repr_png_(self) -> bytes:
+        return _bytes(self, "png")
+
+
+def save_figure(plot: Plot, path: str | Path) -> Path:
+    """Write a figure as .svg, .pdf or .png, by the suffix: atomically, and the same bytes on every run."""
+    path = Path(path)
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in {"svg", "pdf", "png"}:
+        raise BadInput(
+            f"A figure is saved as .svg, .pdf or .png, but {path.name} ends in {path.suffix or 'no suffix'}."
+        )
+    content = _bytes(plot, kind)
+    with written_atomically(path) as temporary:
+        temporary.write_bytes(content)
+    return path
+
+
+def head_map(
+    table: pd.DataFrame, value: str = "value", label: str = "", caption: str = "", width: int | float = COLUMN
+) -> Plot:
+    """A heat map of one figure per head: layers down, heads across, the scale beside it in real units."""
+    layers, heads, grid = grid_of(table, value)
+    # each cell a square if the page allows, but never so low that twelve layers could not be told apart
+    drawn = width - 1.15
+    height = min(max(drawn * len(layers) / len(heads), 0.3), drawn * 1.6, LARGEST_HEIGHT - 0.6)
+    with _figure(width, height + 0.55) as figure:
+        axes, bar = figure.subplots(1, 2, width_ratios=[drawn, 0.09], squeeze=True)
+        mesh = _draw_map(axes, grid, vector=grid.size <= VECTOR_CELLS)
+        _name_heads(axes, layers, heads)
+        figure.colorbar(mesh, cax=bar, label=label or value)
+        bar.yaxis.label.set_color(INK)
+        if np.isnan(grid).any():
+            axes.set_xlabel("head   (hatched: not measured)")
+    text = caption or f"{label or value} of each head; layers down, heads across."
+    return Plot(figure, text + _missing_note(grid))
+
+
+def head_maps(
+    tables: Mapping[str, pd.DataFrame],
+    value: str = "value",
+    label: str = "",
+    caption: str = "",
+    width: int | float = PAGE,
+    columns: int | None = None,
+) -> Plot:
+    """Small multiples of head maps, one for each name, each on its own scale from 0 to the number at its corner."""
+    if not tables:
+        raise BadInput("There is no table to draw: give at least one.")
+    grids = {name: grid_of(table, value) for name, table in tables.items()}
+    vector = sum(grid.size for _, _, grid in grids.values()) <= VECTOR_CELLS
+    layers, heads, _ = next(iter(grids.values()))
+    across = columns or _columns(len(grids), width)
+    down = math.ceil(len(grids) / across)
+    side = width / across - 0.28
+    size = 7 if side < 1.2 else 8
+    panel = min(max(side * len(layers) / len(heads), 0.25), side * 1.6, (LARGEST_HEIGHT - 0.7) / down - 0.36)
+    with _figure(width, down * (max(panel, 0.15) + 0.36) + 0.7) as figure:
+        panels = figure.subplots(down, across, squeeze=False)
+        for place, axes in enumerate(panels.flat):
+            if place >= len(grids):
+                axes.set_axis_off()
+                continue
+            name = list(grids)[place]
+            layers, heads, grid = grids[name]
+            _draw_map(axes, grid, vector=vector)
+            _name_heads(axes, layers, heads, most=4)
+            axes.set(xlabel="head" if place // across == down - 1 else "", ylabel="")
+            largest = _short(float(np.nanmax(grid))) if np.isfinite(grid).any() else "not measured"
+            _panel_name(axes, name, largest, size)
+        figure.supylabel("layer", fontsize=8)
+        bar = figure.colorbar(_scale(), ax=panels, orientation="horizontal", fraction=0.02, aspect=60, pad=0.02)
+        bar.set_ticks([0, 1], labels=["0", "the number above each map"])
+        for corner, edge in zip(bar.ax.get_xticklabels(), ("left", "right"), strict=True):
+            corner.set_horizontalalignment(edge)
+        bar.set_label(label or value, labelpad=-8)
+    missing = any(np.isnan(grid).any() for _, _, grid in grids.values())
+    text = caption or f"{label or value} of each head, one map for each of {', '.join(grids)}, each on its own scale."
+    return Plot(figure, text + (" Hatched: not measured." if missing else ""))
+
+
+def layer_bars(
+    by_layer: pd.DataFrame,
+    value: str = "value",
+    label: str = "",
+    baseline: int | float | None = None,
+    baseline_label: str = "by chance",
+    caption: str = "",
+    width: int | float = COLUMN,
+) -> Plot:
+    """Bars by layer with their standard errors, and on request the line that chance or a baseline would give."""
+    need(by_layer, ["layer", value])
+    only_one(by_layer, ["layer"])
+    with _figure(width, width * 0.6) as figure:
+        axes = figure.subplots()
+        _draw_bars(axes, by_layer, value)
+        axes.set(xlabel="layer", ylabel=label or value)
+        if baseline is not None:
+            axes.axhline(float(baseline), color=INK, linewidth=0.8, linestyle=(0, (4, 2)), label=baseline_label)
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    return Plot(figure, caption or f"{label or value} by layer, with standard errors.")
+
+
+def layer_bars_by_label(
+    by_layer: pd.DataFrame,
+    by: str,
+    value: str = "value",
+    label: str = "",
+    caption: str = "",
+    width: int | float = PAGE,
+    columns: int | None = None,
+    *,
+    shared: bool = False,
+) -> Plot:
+    """Small multiples of bars by layer, one for each relation or tag, each on its own scale or all on one."""
+    need(by_layer, ["layer", by, value])
+    only_one(by_layer, ["layer", by])
+    names = list(dict.fromkeys(by_layer[by]))
+    across = columns or _columns(len(names), width)
+    down = math.ceil(len(names) / across)
+    with _figure(width, min(down * 0.85 + 0.4, LARGEST_HEIGHT)) as figure:
+        panels = figure.subplots(down, across, squeeze=False, sharey=shared)
+        for place, axes in enumerate(panels.flat):
+            if place >= len(names):
+                axes.set_axis_off()
+                continue
+            _draw_bars(axes, by_layer[by_layer[by] == names[place]], value, most=4)
+            _panel_name(axes, str(names[place]), "", 8)
+            axes.yaxis.get_major_locator().set_params(nbins=2)
+        figure.supxlabel("layer", fontsize=8)
+        figure.supylabel(label or value, fontsize=8)
+    scale = "all on one scale" if shared else "each on its own scale"
+    return Plot(
+        figure, caption or f"{label or value} by layer, one panel for each {by}, {scale}, with standard errors."
+    )
+
+
+def heads_against(
+    across: pd.DataFrame,
+    up: pd.DataFrame,
+    across_label: str,
+    up_label: str,
+    caption: str = "",
+    width: int | float = COLUMN,
+) -> Plot:
+    """One dot for each head, one statistic against another, the layer as colour; the caption has Pearson's r."""
+    for table in (across, up):
+        need(table, ["layer", "head", "value"])
+        only_one(table, ["layer", "head"])
+    keys = ["layer", "head"]
+    both = across[[*keys, "value"]].merge(up[[*keys, "value"]], on=keys, suffixes=("_across", "_up"))
+    both = both.dropna().sort_values(keys)
+    xs, ys = both["value_across"].to_numpy(dtype=float), both["value_up"].to_numpy(dtype=float)
+    varied = len(xs) > 2 and xs.std() > 0 and ys.std() > 0
+    correlation = f"r = {float(np.corrcoef(xs, ys)[0, 1]):.2f}" if varied else "r is not defined"
+    with _figure(width, width * 0.75) as figure:
+        axes = figure.subplots()
+        # the palest steps would vanish on paper
+        dots = axes.scatter(
+            xs, ys, c=both["layer"], s=14, cmap=_colour_map(from_step=60), vmin=0, linewidths=0.3, edgecolors=INK
+        )
+        axes.set(xlabel=across_label, ylabel=up_label)
+        axes.set_title(f"{correlation}, {_heads(len(xs))}", loc="right", fontsize=8, color=QUIET)
+        bar = figure.colorbar(dots, ax=axes, label="layer", aspect=30)
+        bar.locator = _whole_numbers(6)
+        bar.update_ticks()
+    text = caption or f"{up_label} against {across_label}, one dot for each head."
+    return Plot(figure, f"{text} Pearson's {correlation} over {_heads(len(xs))}.")
+
+
+def distance_against_entropy(
+    distance: pd.DataFrame, entropy: pd.DataFrame, caption: str = "", width: int | float = COLUMN
+) -> Plot:
+    """How far each head looks against how broadly: the mean distance up, the entropy across."""
+    return heads_against(entropy, distance, "entropy of attention (nats)", "mean distance (tokens)", caption, width)
+
+
+def curve(
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    x_label: str = "",
+    y_label: str = "",
+    error: str = "error",
+    caption: str = "",
+    width: int | float = COLUMN,
+) -> Plot:
+    """One figure along another, such as the share of linked pairs by distance, with a band of its standard error."""
+    need(table, [x, y])
+    only_one(table, [x])
+    table = table.sort_values(x)
+    xs, ys = table[x].to_numpy(dtype=float), table[y].to_numpy(dtype=float)
+    with _figure(width, width * 0.6) as figure:
+        axes = figure.subplots()
+        if error in table:
+            spread = np.nan_to_num(table[error].to_numpy(dtype=float))
+            axes.fill_between(xs, ys - spread, ys + spread, color=paint.sequential()[60], linewidth=0)
+        axes.plot(xs, ys, color=BAR, marker="o", markersize=2.5, linewidth=1)
+        axes.set(xlabel=x_label or x, ylabel=y_label or y)
+        if not (ys < 0).any():
+            axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(_whole_numbers(8))
+    return Plot(figure, caption or f"{y_label or y} by {x_label or x}.")
+
+
+# ---- how it is drawn
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib as mpl
+        import matplotlib.figure
+    except ImportError as error:
+        raise BadInput("Figures need matplotlib: pip install 'attnscope[figures]'.") from error
+    return mpl
+
+
+@contextmanager
+def _figure(width: int | float, height: float) -> Iterator[Any]:
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(fname=STYLE_FILE):
+        figure = matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        # laid out once and then left alone: every drawing would move things by a hair, and with them the bytes
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+
+
+def _bytes(plot: Plot, kind: str) -> bytes:
+    """The file of a figure; whatever would differ between two runs (dates, random names) is left out or fixed."""
+    where = {"svg": "Description", "pdf": "Subject", "png": "Description"}[kind]
+    undated: dict[str, str | None] = {where: plot.caption} | {
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None},
+        "png": {},
+    }[kind]
+    matplotlib = _matplotlib()
+    into = BytesIO()
+    with matplotlib.rc_context(fname=STYLE_FILE):
+        plot.figure.savefig(into, format=kind, metadata=undated)
+    return into.getvalue()
+
+
+def _colour_map(from_step: int = 0, *, signed: bool = False) -> Any:
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap((diverging() if signed else paint.sequential())[from_step:], name="attnscope")
+
+
+def _scale() -> Any:
+    from matplotlib.cm import ScalarMappable
+
+    return ScalarMappable(cmap=_colour_map())
+
+
+def _whole_numbers(most: int) -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=most, integer=True, min_n_ticks=1)
+
+
+def _draw_map(axes: Any, grid: Float64[np.ndarray, "layer head"], *, vector: bool) -> Any:
+    """Cells on a linear scale from 0, signed ones on a diverging scale; hatching shows where nothing was measured."""
+    measured = grid[np.isfinite(grid)]
+    largest = float(np.abs(measured).max(initial=0.0)) or 1.0
+    signed = bool((measured < 0).any())
+    scale = {"cmap": _colour_map(signed=signed), "vmin": -largest if signed else 0.0, "vmax": largest}
+    if np.isnan(grid).any():
+        axes.set_facecolor(MISSING)
+        axes.fill_between(
+            [0, grid.shape[1]], 0, grid.shape[0], facecolor="none", edgecolor=QUIET, hatch="/////", linewidth=0
+        )
+    cells = np.ma.masked_invalid(grid)
+    if vector:
+        few = max(grid.shape) <= 24
+        mesh = axes.pcolormesh(cells, edgecolors="white" if few else "face", linewidth=0.4 if few else 0.05, **scale)
+    else:
+        extent = (0, grid.shape[1], grid.shape[0], 0)
+        mesh = axes.imshow(cells, interpolation="none", aspect="auto", extent=extent, **scale)
+    axes.set(xlim=(0, grid.shape[1]), ylim=(grid.shape[0], 0))
+    return mesh
+
+
+def _name_heads(axes: Any, layers: Sequence[int], heads: Sequence[int], most: int = 12) -> None:
+    for axis, numbers in ((axes.xaxis, heads), (axes.yaxis, layers)):
+        every = next(every for every in (1, 2, 4, 5, 8, 10, 16, 20, 32, 64, 128, 1024) if len(numbers) <= most * every)
+        axis.set_ticks([place + 0.5 for place in range(0, len(numbers), every)], labels=map(str, numbers[::every]))
+    axes.tick_params(length=0)
+    axes.set(xlabel="head", ylabel="layer")
+
+
+def _draw_bars(axes: Any, table: pd.DataFrame, value: str, most: int = 12) -> None:
+    table = table.sort_values("layer")
+    errors = table["error"].to_numpy(dtype=float) if "error" in table else None
+    style = {"ecolor": INK, "error_kw": {"elinewidth": 0.8, "capsize": 0}}
+    axes.bar(table["layer"].to_numpy(), table[value].to_numpy(dtype=float), 0.8, yerr=errors, color=BAR, **style)
+    axes.xaxis.set_major_locator(_whole_numbers(most))
+    axes.tick_params(axis="x", length=0)
+    # one layer alone is a bar, not a wall
+    middle, half = (table["layer"].min() + table["layer"].max()) / 2, max(table["layer"].nunique() / 2, 2)
+    axes.set_xlim(middle - half - 0.1, middle + half + 0.1)
+
+
+def _panel_name(axes: Any, name: str, largest: str, size: int) -> None:
+    axes.set_title(name, loc="left", fontsize=size, pad=3)
+    axes.set_title(largest, loc="right", fontsize=7, pad=3, color=QUIET)
+
+
+def _columns(count: int, width: int | float) -> int:
+    """Panels in a row: as many as stay readable, and no more than there are."""
+    most = max(1, min(count, round(width / (1.1 if count > 24 else 1.6))))
+    return math.ceil(count / math.ceil(count / most))
+
+
+def _heads(count: int) -> str:
+    return "1 head" if count == 1 else f"{count} heads"
+
+
+def _short(number: float) -> str:
+    return f"{number:.2g}" if abs(number) < 1 else f"{number:.3g}"
+
+
+def _missing_note(grid: Float64[np.ndarray, "layer head"]) -> str:
+    return " Hatched: not measured." if np.isnan(grid).any() else ""

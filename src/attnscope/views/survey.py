@@ -1,0 +1,161 @@
+"""The survey view: a map of all heads, coloured by any statistic or by role, and each head with its exemplars."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import BadInput
+from .exemplars import packed_exemplars
+from .packing import packed
+from .tables import need
+from .view import View
+from .words import name_of, words_of
+
+ROLES, EXEMPLARS, CURVE = "roles", "exemplars", "dependency_by_distance"
+KEYS = {"layer", "head", "value", "error"}
+
+
+def survey(
+    tables: Mapping[str, pd.DataFrame],
+    card: Mapping[str, Any],
+    *,
+    by_layer: Mapping[str, pd.DataFrame] | None = None,
+    statistic: str | None = None,
+    pinned: tuple[int, int] | None = None,
+) -> View:
+    """The view of a survey's tables: `{name: survey[name].result()}`, any of them, and its card.
+
+    Args:
+        tables: Tidy tables with columns layer, head, value, error and labels; `roles` and `exemplars` if there are any.
+        card: What was surveyed; its entries are listed at the foot.
+        by_layer: `{name: survey[name].by_layer()}` for the bars; without it they are means over heads.
+        statistic: The map to open with; the roles if there are any, else the first.
+        pinned: The layer and head to open with.
+    """
+    maps = {name: table for name, table in tables.items() if name not in {ROLES, EXEMPLARS, CURVE}}
+    drawn = [*maps.values(), *(tables[name] for name in (ROLES,) if name in tables)]
+    if not drawn:
+        raise BadInput("There is no statistic to draw: the survey view needs a table with layers and heads.")
+    for table in drawn:
+        need(table, ["layer", "head", "value"])
+    layers = sorted({int(layer) for table in drawn for layer in table["layer"].unique()})
+    heads = sorted({int(head) for table in drawn for head in table["head"].unique()})
+    payload: dict[str, Any] = {
+        "card": [*_plain(card), *(_curve(tables[CURVE]) if CURVE in tables else [])],
+        "layers": layers,
+        "heads": heads,
+        "statistics": [
+            _statistic(name, table, (by_layer or {}).get(name), layers, heads) for name, table in maps.items()
+        ],
+        "roles": _roles(tables[ROLES], layers, heads) if ROLES in tables else None,
+        "exemplars": packed_exemplars(tables[EXEMPLARS]) if EXEMPLARS in tables else None,
+    }
+    known = [*([ROLES] if ROLES in tables else []), *maps]
+    if statistic is not None and statistic not in known:
+        raise BadInput(f"There is no map of {statistic!r}; there are {', '.join(known)}.")
+    if pinned is not None and not (pinned[0] in layers and pinned[1] in heads):
+        raise BadInput(f"There is no layer {pinned[0]}, head {pinned[1]} in these tables.")
+    return View("survey", payload, {"statistic": statistic or known[0], "pinned": list(pinned) if pinned else None})
+
+
+def _statistic(
+    name: str, table: pd.DataFrame, by_layer: pd.DataFrame | None, layers: Sequence[int], heads: Sequence[int]
+) -> dict[str, Any]:
+    labels = _labels(table)
+    combinations = list(dict.fromkeys(zip(*(table[label].astype(str) for label in labels), strict=True))) or [()]
+    rows = _places(table, labels, combinations)
+    index = (rows, np.searchsorted(layers, table["layer"]), np.searchsorted(heads, table["head"]))
+    if len(set(zip(*index, strict=True))) < len(table):
+        raise BadInput(f"The table {name!r} has several rows for one head; its labels must be columns of text.")
+    shape = (len(combinations), len(layers), len(heads))
+    columns = [column for column in table if column not in {"layer", "head", *labels}]
+    words = words_of(name)
+    return {
+        "name": name,
+        "title": words.title,
+        "unit": words.unit,
+        "meaning": words.meaning,
+        "labels": [{"name": label, "title": name_of(label)} for label in labels],
+        "rows": [list(combination) for combination in combinations],
+        "words": {label: name_of(label) for combination in combinations for label in combination},
+        "measures": [
+            {"name": column, "title": name_of(str(column)), "array": packed(_filled(shape, index, table[column]))}
+            for column in columns
+            if pd.api.types.is_numeric_dtype(table[column])
+        ],
+        "byLayer": None if by_layer is None else _by_layer(by_layer, labels, combinations, layers),
+    }
+
+
+def _labels(table: pd.DataFrame) -> list[str]:
+    """The columns of text that tell several figures of one head apart."""
+    return [str(name) for name in table if name not in KEYS and not pd.api.types.is_numeric_dtype(table[name])]
+
+
+def _places(table: pd.DataFrame, labels: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> Any:
+    if not labels:
+        return np.zeros(len(table), dtype=int)
+    place = {combination: number for number, combination in enumerate(combinations)}
+    return np.array([place[key] for key in zip(*(table[label].astype(str) for label in labels), strict=True)])
+
+
+def _filled(shape: tuple[int, ...], index: Any, column: pd.Series) -> Any:
+    array = np.full(shape, np.nan)
+    array[index] = column.to_numpy(dtype=float)
+    return array
+
+
+def _by_layer(
+    table: pd.DataFrame, labels: Sequence[str], combinations: Sequence[tuple[str, ...]], layers: Sequence[int]
+) -> dict[str, Any]:
+    need(table, ["layer", "value", *labels])
+    index = (_places(table, labels, combinations), np.searchsorted(layers, table["layer"]))
+    shape = (len(combinations), len(layers))
+    return {column: packed(_filled(shape, index, table[column])) for column in ("value", "error") if column in table}
+
+
+def _roles(table: pd.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
+    """The role of each head; the most frequent role is the first, so that it gets the first letter and colour."""
+    need(table, ["layer", "head", "role", "value"])
+    names = [str(name) for name in table["role"].astype(str).value_counts(sort=True).index]
+    index = (np.searchsorted(layers, table["layer"]), np.searchsorted(heads, table["head"]))
+    shape = (len(layers), len(heads))
+    place = table["role"].astype(str).map({name: number for number, name in enumerate(names)})
+    texts = {
+        column: _texts(table[column], index, len(heads), len(layers) * len(heads))
+        for column in ("evidence", "also")
+        if column in table
+    }
+    numbers = {column: packed(_filled(shape, index, table[column])) for column in ("value", "error") if column in table}
+    return {"names": names, "place": packed(_filled(shape, index, place)), **numbers, **texts}
+
+
+def _texts(column: pd.Series, index: Any, heads: int, count: int) -> list[str]:
+    texts = [""] * count
+    for layer, head, text in zip(*index, column, strict=True):
+        texts[layer * heads + head] = "" if pd.isna(text) else str(text)
+    return texts
+
+
+def _curve(table: pd.DataFrame) -> list[list[str]]:
+    """The corpus's own curve in a line: how often two tokens so far apart are linked."""
+    need(table, ["distance", "value"])
+    near = table.sort_values("distance").head(10)
+    text = ", ".join(f"{value:.2g} at {int(distance)}" for distance, value in near[["distance", "value"]].to_numpy())
+    return [["share of token pairs that are linked, by distance", text]]
+
+
+def _plain(card: Mapping[str, Any]) -> list[list[str]]:
+    """The card as lines of text: what a name stands for, in words."""
+    lines = []
+    for name, entry in card.items():
+        if isinstance(entry, Mapping):
+            text = ", ".join(f"{inner}: {value}" for inner, value in entry.items()) or "none"
+        elif isinstance(entry, (list, tuple, set)):
+            text = ", ".join(map(str, entry)) or "none"
+        else:
+            text = f"{entry:,}" if isinstance(entry, int) and not isinstance(entry, bool) else str(entry)
+        lines.append([str(name).replace("_", " "), text])
+    return lines

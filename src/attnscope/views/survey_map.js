@@ -1,0 +1,136 @@
+// The map of the survey view: cells, numbers of layers and heads, bars by layer, and the scale. Pictures only, no state.
+
+import { at, hatch, inkOn, sharp, short } from "./drawing.js";
+
+const LABEL = 28;
+const BARS = 112;
+const LEAST = 13;
+
+/** The letter that stands for a role in the map. @param {number} place */
+export const letter = (place) => (place < 26 ? "" : letter(Math.floor(place / 26) - 1)) + String.fromCharCode(65 + (place % 26));
+
+/** The size of a cell, so that the map fits the room it has; below the least size it scrolls instead.
+ * @param {number} room @param {number} layers @param {number} heads */
+export function cellSize(room, layers, heads) {
+  const wide = Math.floor((room - LABEL - BARS - 24) / heads);
+  const width = Math.min(Math.max(wide, LEAST), 44);
+  return { width, height: Math.max(LEAST, Math.min(width, 28, Math.floor(640 / layers))) };
+}
+
+/** The scale of a map: linear from 0 or by square root; signed figures diverge from 0.
+ * @param {{values: number[][]}} map @param {boolean} root @param {ReturnType<import("./drawing.js").colours>} palette */
+export function scaleOf(map, root, palette) {
+  const measured = map.values.flat().filter(Number.isFinite);
+  const signed = measured.some((value) => value < 0);
+  const largest = measured.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const share = (value) => {
+    const part = largest > 0 ? Math.min(Math.abs(value) / largest, 1) : 0;
+    return root ? Math.sqrt(part) : part;
+  };
+  const colour = (value) =>
+    signed ? palette.diverging[Math.round(127.5 + 127.5 * Math.sign(value) * share(value))] : palette.sequential[Math.round(255 * share(value))];
+  return { signed, largest, root, colour };
+}
+
+/** What fills the cell of one head: the colour of its figure, or of its role. */
+function fillOf(map, layer, head, scale, palette) {
+  if (!map.roles) return Number.isFinite(map.values[layer][head]) ? scale.colour(map.values[layer][head]) : null;
+  const role = at(map.roles.place, layer, head);
+  return Number.isFinite(role) ? palette.categorical[role % palette.categorical.length] : null;
+}
+
+/** Draws all cells; roles stand in them as letters where there is room.
+ * @param {HTMLCanvasElement} canvas */
+export function drawCells(canvas, map, cell, scale, palette, roles, onlyRole) {
+  const context = sharp(canvas, map.values[0].length * cell.width, map.values.length * cell.height);
+  const gap = cell.width > 8 ? 1 : 0;
+  context.textAlign = "center";
+  context.font = `${cell.height >= 20 ? 11 : 9}px system-ui, sans-serif`;
+  map.values.forEach((row, layer) =>
+    row.forEach((_, head) => {
+      const [left, top, width, height] = [head * cell.width, layer * cell.height, cell.width - gap, cell.height - gap];
+      const role = roles ? at(roles.place, layer, head) : NaN;
+      const fill = fillOf(map, layer, head, scale, palette);
+      context.globalAlpha = onlyRole === null || roles?.names[role] === onlyRole ? 1 : 0.15;
+      context.fillStyle = fill ?? palette.read("raised");
+      context.fillRect(left, top, width, height);
+      if (fill === null) hatch(context, left, top, width, height, palette.read("quiet"));
+      else if (map.roles && role >= palette.categorical.length) hatch(context, left, top, width, height, `${inkOn(fill)}55`);
+      if (Number.isFinite(role) && fill !== null && cell.width >= 16 && cell.height >= (map.roles ? LEAST : 18)) {
+        context.fillStyle = inkOn(fill);
+        context.fillText(letter(role), left + width / 2, top + height / 2 + 0.5);
+      }
+    }),
+  );
+}
+
+/** Numbers along one side of the map, as many as can be read.
+ * @param {HTMLCanvasElement} canvas @param {number[]} numbers @param {number} step @param {boolean} down */
+export function drawNumbers(canvas, numbers, step, down, palette) {
+  const length = numbers.length * step;
+  const context = sharp(canvas, down ? LABEL : length, down ? length : 20);
+  const every = [1, 2, 4, 8, 16, 32].find((many) => many * step >= (down ? 13 : 20)) ?? 64;
+  context.fillStyle = palette.read("quiet");
+  context.textAlign = down ? "right" : "center";
+  numbers.forEach((number, place) => {
+    if (place % every) return;
+    const middle = place * step + step / 2;
+    context.fillText(String(number), down ? LABEL - 8 : middle, down ? middle : 10);
+  });
+}
+
+/** Bars by layer with their errors; for roles, how many heads of each layer have each role.
+ * @param {HTMLCanvasElement} canvas @param {HTMLCanvasElement} axis */
+export function drawBars(canvas, axis, map, cell, palette) {
+  const context = sharp(canvas, BARS, map.values.length * cell.height);
+  const ends = map.layers.flatMap(({ value, error }) => [value, value + (error || 0), value - (error || 0)]).filter(Number.isFinite);
+  const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const [left, room] = [12, BARS - 28];
+  const place = (value) => left + (most > least ? ((value - least) / (most - least)) * room : 0);
+  map.layers.forEach(({ value, error, parts }, layer) => {
+    const [top, height] = [layer * cell.height + 1, cell.height - 3];
+    let from = 0;
+    for (const [role, count] of parts ?? []) {
+      context.fillStyle = palette.categorical[role % palette.categorical.length];
+      context.fillRect(place(from), top, place(from + count) - place(from) - 0.5, height);
+      if (role >= palette.categorical.length) hatch(context, place(from), top, place(from + count) - place(from) - 0.5, height, `${inkOn(context.fillStyle)}55`);
+      from += count;
+    }
+    if (!Number.isFinite(value) || parts) return;
+    context.fillStyle = palette.read("bar");
+    context.fillRect(Math.min(place(0), place(value)), top, Math.abs(place(value) - place(0)), height);
+    if (!(error > 0)) return;
+    context.fillStyle = palette.read("text");
+    context.fillRect(place(value - error), top + height / 2 - 0.5, Math.max(place(value + error) - place(value - error), 1), 1);
+    for (const end of [value - error, value + error]) context.fillRect(place(end) - 0.5, top + height / 2 - 2.5, 1, 5);
+  });
+  context.fillStyle = palette.read("line");
+  context.fillRect(place(0) - 1, 0, 1, map.values.length * cell.height);
+  const ticks = sharp(axis, BARS, 20);
+  ticks.fillStyle = palette.read("quiet");
+  ticks.textAlign = "center";
+  ticks.fillText("0", place(0), 10);
+  if (most > 0) ticks.fillText(short(most), Math.min(place(most), BARS - 16), 10);
+}
+
+/** The scale with its ends and quarters in real units.
+ * @param {HTMLCanvasElement} canvas */
+export function drawScale(canvas, scale, palette) {
+  const [left, room] = [20, 240];
+  const context = sharp(canvas, room + 2 * left, 32);
+  const steps = scale.signed ? palette.diverging : palette.sequential;
+  steps.forEach((colour, step) => {
+    context.fillStyle = colour;
+    context.fillRect(left + (step / steps.length) * room, 0, room / steps.length + 0.5, 12);
+  });
+  context.strokeStyle = palette.read("line");
+  context.strokeRect(left + 0.5, 0.5, room - 1, 11);
+  context.textAlign = "center";
+  context.fillStyle = palette.read("quiet");
+  for (const part of scale.signed ? [-1, -0.5, 0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]) {
+    const place = left + (scale.signed ? (part + 1) / 2 : part) * room;
+    context.fillRect(Math.round(place) - (part === 1 ? 1 : 0), 12, 1, 4);
+    const value = scale.root ? Math.sign(part) * part ** 2 : part;
+    context.fillText(short(value * scale.largest), place, 25);
+  }
+}

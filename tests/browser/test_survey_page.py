@@ -1,0 +1,347 @@
+"""The survey view in a browser: offline, every figure readable by pointer and by key, whatever the tokens are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attnscope.views import survey, write_page
+
+LAYERS, HEADS = 4, 6
+ROLES = ["previous token", "first token (sink)", "nsubj → its verb", "<b>bold</b>", *(f"role {n}" for n in range(6))]
+HOSTILE = ["<script>throw 1</script>", "</script>", '"', "'", "&amp;", " שלום", " 👩‍👩‍👧", "\u202eevil", "x" * 10_000]
+
+
+def table_of(seed, layers=LAYERS, heads=HEADS, **labels):
+    levels = [range(layers), range(heads), *labels.values()]
+    table = pd.MultiIndex.from_product(levels, names=["layer", "head", *labels]).to_frame(index=False)
+    table["value"] = np.random.default_rng(seed).beta(1, 5, len(table))
+    return table.assign(error=0.01 * table["value"] + 0.0004)
+
+
+def tables_of(layers=LAYERS, heads=HEADS):
+    size = {"layers": layers, "heads": heads}
+    distance = table_of(1, **size)
+    distance["signed"] = distance["value"] * np.where(distance["head"] % 2, 1, -1)
+    entropy = table_of(2, **size)
+    entropy.loc[entropy.index[1:3], ["value", "error"]] = np.nan
+    relations = ["any", "nsubj", "obj", "det", "conj"]
+    directions = ["head_to_dependent", "dependent_to_head", "either"]
+    alignment = table_of(3, **size, direction=directions, relation=relations).assign(chance=0.04, best_offset=-1)
+    roles = table_of(4, **size)
+    roles["role"] = [ROLES[place % len(ROLES)] for place in range(len(roles))]
+    roles["evidence"] = "Most of its attention goes there <i>.</i>"
+    roles["also"] = "broad"
+    exemplars = table_of(5, **size, rank=range(3)).assign(error=float("nan"), query=6, key=0, text="")
+    exemplars["tokens"] = [[*HOSTILE, " was", " here"]] * len(exemplars)
+    return {
+        "distance": distance,
+        "entropy": entropy,
+        "dependency_alignment": alignment,
+        "roles": roles,
+        "exemplars": exemplars,
+    }
+
+
+CARD = {"model": "<script>throw 2</script>", "sentences": 2001, "skipped": {"a word has no token": 3}}
+
+
+@pytest.fixture
+def tables():
+    return tables_of()
+
+
+@pytest.fixture
+def opened(page, tables, tmp_path):
+    page.goto(write_page(tmp_path / "survey.html", survey(tables, CARD), "Survey", "<p>An introduction.</p>").as_uri())
+    return page
+
+
+def choose(page, name, option):
+    page.get_by_role("combobox", name=name, exact=True).first.select_option(option)
+
+
+def point(page, layer, head, heads=HEADS, layers=LAYERS):
+    cells = page.locator(".cells").first
+    box = cells.bounding_box()
+    cells.hover(position={"x": (head + 0.5) * box["width"] / heads, "y": (layer + 0.5) * box["height"] / layers})
+
+
+def click(page, layer, head):
+    cells = page.locator(".cells").first
+    box = cells.bounding_box()
+    cells.click(position={"x": (head + 0.5) * box["width"] / HEADS, "y": (layer + 0.5) * box["height"] / LAYERS})
+
+
+def reading(page):
+    return page.locator(".reading").first.inner_text()
+
+
+def figure_in(text):
+    """The figure and its error that a line shows."""
+    value, error = next(part for part in text.split(" · ") if "±" in part).removeprefix("score ").split()[:3:2]
+    return float(value), float(error)
+
+
+def sideways(page):
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def state(page, name, view=0):
+    return page.evaluate("([view, name]) => attnscopeHost.models[view].get(name)", [view, name])
+
+
+def test_it_opens_offline_without_errors(opened, seen):
+    assert opened.title() == "Survey"
+    assert opened.get_by_text("An introduction.").is_visible()
+    assert opened.locator(".cells").is_visible()
+    assert opened.get_by_role("button", name="<b>bold</b>").is_visible()
+    assert seen.requests == []
+    assert seen.errors == []
+
+
+def test_its_policy_forbids_what_is_not_its_own(opened, seen):
+    opened.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.got = 1'}))"
+    )
+    assert opened.evaluate("window.got") is None
+    assert any("Content Security Policy" in error for error in seen.errors)
+
+
+@pytest.mark.parametrize("statistic", ["distance", "entropy", "roles"])
+def test_pointing_shows_the_figure_of_the_table(opened, tables, statistic):
+    choose(opened, "Map", statistic)
+    row = tables[statistic].query("layer == 2 and head == 3").iloc[0]
+    point(opened, 2, 3)
+    line = reading(opened)
+    assert line.startswith("Layer 2, head 3 · ")
+    assert figure_in(line) == (pytest.approx(row["value"], abs=1e-4), pytest.approx(row["error"], abs=1e-4))
+    assert tables["roles"].query("layer == 2 and head == 3")["role"].iloc[0] in line
+    assert opened.locator(".note").inner_text().split("\n") == line.split(" · ")
+
+
+def test_labels_and_measures_choose_among_the_figures(opened, tables):
+    choose(opened, "Map", "dependency_alignment")
+    choose(opened, "Direction", "dependent_to_head")
+    choose(opened, "Relation", "obj")
+    table = tables["dependency_alignment"]
+    row = table.query("layer == 1 and head == 5 and direction == 'dependent_to_head' and relation == 'obj'").iloc[0]
+    point(opened, 1, 5)
+    assert figure_in(reading(opened))[0] == pytest.approx(row["value"], abs=1e-4)
+    assert "by chance 0.04" in reading(opened)
+    assert state(opened, "label") == ["dependent_to_head", "obj"]
+    choose(opened, "Map", "distance")
+    choose(opened, "Measure", "signed")
+    point(opened, 0, 0)
+    signed = tables["distance"]["signed"].iloc[0]
+    assert f"−{abs(signed):.4g}"[:6] in reading(opened)
+    assert "obj" not in opened.locator(".summary").inner_text()
+
+
+def test_what_was_not_measured_is_said(opened):
+    choose(opened, "Map", "entropy")
+    point(opened, 0, 1)
+    assert "not measured" in reading(opened)
+    assert "hatched: 2 heads not measured" in opened.locator(".legend").inner_text()
+
+
+def test_cells_are_drawn_from_their_figures(opened, tables):
+    choose(opened, "Map", "distance")
+    greens = opened.locator(".cells").evaluate(
+        """(canvas, [layers, heads]) => {
+          const [width, height] = [canvas.width / heads, canvas.height / layers];
+          const context = canvas.getContext("2d");
+          const green = (left, top) => context.getImageData(left * width + 3, top * height + 3, 1, 1).data[1];
+          return Array.from({length: layers * heads}, (_, place) => green(place % heads, Math.floor(place / heads)));
+        }""",
+        [LAYERS, HEADS],
+    )
+    assert np.corrcoef(greens, tables["distance"]["value"])[0, 1] < -0.95
+
+
+def test_clicking_pins_a_head_with_its_exemplars_and_clicking_again_releases_it(opened, tables, seen):
+    click(opened, 3, 2)
+    side = opened.get_by_role("complementary", name="One head")
+    assert side.get_by_role("heading", name="Layer 3, head 2").is_visible()
+    assert tables["roles"].query("layer == 3 and head == 2")["role"].iloc[0] in side.locator(".role").inner_text()
+    assert "goes there <i>.</i>" in side.inner_text()
+    first = side.locator(".exemplars li").first
+    assert first.locator("b.query").inner_text() == "👩‍👩‍👧"
+    assert first.locator("u.key").inner_text() == "<script>throw 1</script>"
+    assert first.locator("b.query").evaluate("token => +getComputedStyle(token).fontWeight") >= 600
+    assert "underline" in first.locator("u.key").evaluate("token => getComputedStyle(token).textDecorationLine")
+    value = tables["exemplars"].query("layer == 3 and head == 2 and rank == 0")["value"].iloc[0]
+    assert first.locator(".weight").inner_text() == f"{value:.2f}"
+    assert state(opened, "pinned") == [3, 2]
+    click(opened, 3, 2)
+    assert state(opened, "pinned") is None
+    assert seen.errors == []
+
+
+def test_a_pinned_head_has_every_figure_beside_the_mean(opened, tables):
+    click(opened, 1, 1)
+    side = opened.locator(".side")
+    row, mean = tables["distance"].query("layer == 1 and head == 1").iloc[0], tables["distance"]["value"].mean()
+    cells = side.locator("table.figures").first.locator("tr").first.locator("td")
+    assert figure_in(cells.nth(1).inner_text())[0] == pytest.approx(row["value"], abs=1e-4)
+    assert float(cells.nth(2).inner_text().split()[-1]) == pytest.approx(mean, abs=1e-3)
+    side.get_by_text("All 15").click()
+    assert side.locator("details table.figures tr").count() == 15
+
+
+def test_what_scrolls_inside_does_not_stretch_the_page(opened):
+    click(opened, 0, 0)
+    content, whole = opened.evaluate(
+        "[document.body.getBoundingClientRect().bottom, document.documentElement.scrollHeight]"
+    )
+    assert whole <= max(content, opened.viewport_size["height"]) + 1
+
+
+def test_keys_alone_do_everything(opened, tables, seen):
+    choose(opened, "Map", "distance")
+    opened.locator(".controls button").focus()
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.className") == "cells"
+    assert opened.evaluate("getComputedStyle(document.activeElement).outlineWidth") == "2px"
+    for key in ["ArrowRight", "ArrowRight", "ArrowDown"]:
+        opened.keyboard.press(key)
+    assert reading(opened).startswith("Layer 1, head 1 · ")
+    opened.keyboard.press("End")
+    assert figure_in(reading(opened))[0] == pytest.approx(
+        tables["distance"].query("layer == 1 and head == 5")["value"].iloc[0], abs=1e-4
+    )
+    opened.keyboard.press("ArrowRight")
+    assert reading(opened).startswith("Layer 1, head 5 · ")
+    opened.keyboard.press("Enter")
+    assert opened.get_by_role("heading", name="Layer 1, head 5").is_visible()
+    opened.keyboard.press("?")
+    assert opened.get_by_role("dialog", name="Keys").is_visible()
+    opened.keyboard.press("Escape")
+    assert not opened.get_by_role("dialog", name="Keys").is_visible()
+    assert state(opened, "pinned") == [1, 5]
+    opened.keyboard.press("Escape")
+    assert state(opened, "pinned") is None
+    assert seen.errors == []
+
+
+def test_the_table_has_the_figures_of_the_map(opened, tables):
+    choose(opened, "Map", "distance")
+    opened.get_by_text("View as table").click()
+    rows = opened.locator("table.plain tbody tr")
+    assert rows.count() == LAYERS
+    shown = [float(text.split()[0]) for text in rows.nth(2).locator("td").all_inner_texts()]
+    assert shown == pytest.approx(tables["distance"].query("layer == 2")["value"].tolist(), abs=1e-4)
+    choose(opened, "Map", "entropy")
+    assert opened.locator("table.plain caption").inner_text() == "Entropy (nats)"
+
+
+def test_a_summary_tells_the_map_in_words(opened, tables):
+    choose(opened, "Map", "distance")
+    best = tables["distance"].loc[tables["distance"]["value"].idxmax()]
+    summary = opened.locator(".summary")
+    assert summary.get_attribute("aria-live") == "polite"
+    assert f"at layer {best['layer']:.0f}, head {best['head']:.0f}" in summary.inner_text()
+
+
+def test_a_role_dims_the_others(opened):
+    pixels = "canvas => canvas.toDataURL()"
+    before = opened.locator(".cells").evaluate(pixels)
+    button = opened.get_by_role("button", name="previous token").last
+    button.click()
+    assert opened.locator(".cells").evaluate(pixels) != before
+    assert opened.locator("[aria-pressed=true]").count() == 1
+    assert opened.evaluate("document.activeElement.ariaPressed") == "true"
+    opened.keyboard.press("Enter")
+    assert opened.locator(".cells").evaluate(pixels) == before
+
+
+def test_nothing_shifts(opened):
+    boxes = "elements => elements.map((element) => JSON.stringify(element.getBoundingClientRect()))"
+    parts = opened.locator(".survey > :not(.note), .cells, .legend, .roles")
+    before = parts.evaluate_all(boxes)
+    point(opened, 3, 5)
+    assert parts.evaluate_all(boxes) == before
+    opened.locator(".bars canvas").hover()
+    assert "Layer" in reading(opened)
+    assert parts.evaluate_all(boxes) == before
+
+
+def test_the_square_root_scale_lifts_small_figures(opened):
+    choose(opened, "Map", "distance")
+    before = opened.locator(".cells").evaluate("canvas => canvas.toDataURL()")
+    opened.get_by_label("Square-root scale").check()
+    assert opened.locator(".cells").evaluate("canvas => canvas.toDataURL()") != before
+    assert "square-root scale" in opened.locator(".legend").inner_text()
+    assert opened.evaluate("document.activeElement.type") == "checkbox"
+
+
+def test_dark_mode_draws_the_map_again(opened):
+    choose(opened, "Map", "distance")
+    light = opened.locator(".cells").evaluate("canvas => canvas.toDataURL()")
+    opened.emulate_media(color_scheme="dark")
+    opened.wait_for_function("before => document.querySelector('.cells').toDataURL() !== before", arg=light)
+    assert opened.locator("body").evaluate("body => getComputedStyle(body).backgroundColor") == "rgb(15, 20, 27)"
+
+
+@pytest.mark.parametrize("width", [360, 600, 1200, 1800])
+def test_the_page_never_scrolls_sideways(opened, width):
+    opened.set_viewport_size({"width": width, "height": 800})
+    assert sideways(opened) == 0
+    click(opened, 0, 0)
+    point(opened, 1, HEADS - 1)
+    opened.get_by_text("View as table").click()
+    assert sideways(opened) == 0
+
+
+def test_a_large_model_fits(page, seen, tmp_path):
+    tables = tables_of(48, 32)
+    page.goto(write_page(tmp_path / "large.html", survey(tables, CARD, statistic="distance"), "Large").as_uri())
+    point(page, 40, 30, heads=32, layers=48)
+    assert reading(page).startswith("Layer 40, head 30 · ")
+    assert sideways(page) == 0
+    assert seen.errors == []
+
+
+def test_one_head_alone(page, seen, tmp_path):
+    table = table_of(1, 1, 1)
+    page.goto(survey({"distance": table}, {}).save(tmp_path / "one.html").as_uri())
+    point(page, 0, 0, 1, 1)
+    assert figure_in(reading(page))[0] == pytest.approx(table["value"].iloc[0], abs=1e-4)
+    page.locator(".cells").click()
+    assert page.get_by_role("heading", name="Layer 0, head 0").is_visible()
+    assert seen.errors == []
+
+
+def test_canvases_are_sharp_on_a_dense_screen(browser, tables, tmp_path):
+    context = browser.new_context(device_scale_factor=2)
+    page = context.new_page()
+    page.goto(survey(tables, CARD).save(tmp_path / "dense.html").as_uri())
+    wide, shown = page.locator(".cells").evaluate("canvas => [canvas.width, canvas.getBoundingClientRect().width]")
+    context.close()
+    assert wide == 2 * shown
+
+
+def test_two_views_on_one_page_keep_apart(page, tables, seen, tmp_path):
+    views = [survey(tables, CARD, statistic="distance"), survey(tables, CARD, statistic="entropy", pinned=(2, 4))]
+    page.goto(write_page(tmp_path / "two.html", views, "Two").as_uri())
+    assert page.locator(".cells").count() == 2
+    click(page, 1, 1)
+    assert (state(page, "pinned", 0), state(page, "pinned", 1)) == ([1, 1], [2, 4])
+    assert page.locator("h3").all_inner_texts() == ["Layer 1, head 1", "Layer 2, head 4"]
+    assert seen.requests == []
+    assert seen.errors == []
+
+
+def test_the_model_steers_the_view(opened, tables):
+    """As a notebook does: what Python sets is shown."""
+    opened.evaluate("attnscopeHost.models[0].set('statistic', 'entropy')")
+    opened.evaluate("attnscopeHost.models[0].set('pinned', [2, 0])")
+    assert opened.get_by_role("combobox", name="Map").input_value() == "entropy"
+    assert opened.get_by_role("heading", name="Layer 2, head 0").is_visible()
+
+
+def test_it_shows_in_a_sandboxed_frame(page, tables, seen, tmp_path):
+    (tmp_path / "notebook.html").write_text(survey(tables, CARD)._repr_html_(), encoding="utf-8")
+    page.goto((tmp_path / "notebook.html").as_uri())
+    assert page.frame_locator("iframe").locator(".cells").is_visible()
+    assert seen.requests == []
+    assert seen.errors == []

@@ -1,0 +1,155 @@
+"""The payload of the survey view: every figure of the tables is in it, small, and plain JSON."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attnscope.errors import BadInput
+from attnscope.views import VIEWS, page_html, survey
+from attnscope.views.exemplars import shortened, spaced
+from attnscope.views.packing import packed, unpacked
+
+
+def statistic_of(view, name):
+    return next(one for one in view.payload["statistics"] if one["name"] == name)
+
+
+def array_of(view, name, measure="value"):
+    statistic = statistic_of(view, name)
+    array = unpacked(next(one["array"] for one in statistic["measures"] if one["name"] == measure))
+    shape = (len(statistic["rows"]), len(view.payload["layers"]), len(view.payload["heads"]))
+    return statistic["rows"], np.broadcast_to(array, shape)
+
+
+@pytest.mark.parametrize("measure", ["value", "error", "chance", "focus", "best_offset"])
+def test_every_figure_arrives(tables, card, measure):
+    rows, array = array_of(survey(tables, card), "dependency_alignment", measure)
+    for row in tables["dependency_alignment"].to_dict("records"):
+        found = array[rows.index([row["direction"], row["relation"]]), row["layer"], row["head"]]
+        assert found == pytest.approx(row[measure], rel=1e-6)
+
+
+def test_what_was_not_measured_stays_so(tables, card):
+    _, array = array_of(survey(tables, card), "entropy")
+    assert np.flatnonzero(np.isnan(array)).tolist() == [1, 5]
+    without = tables["distance"].query("not (layer == 2 and head == 3)")
+    _, array = array_of(survey({"distance": without}, card), "distance")
+    assert np.argwhere(np.isnan(array)).tolist() == [[0, 2, 3]]
+
+
+def test_layers_and_heads_keep_their_numbers(tables, card):
+    some = tables["distance"].query("layer in [1, 4] and head in [2, 7]").sample(frac=1, random_state=0)
+    view = survey({"distance": some}, card, pinned=(4, 7))
+    assert (view.payload["layers"], view.payload["heads"]) == ([1, 4], [2, 7])
+    expected = some.sort_values(["layer", "head"])["value"].to_numpy().reshape(1, 2, 2)
+    assert np.allclose(array_of(view, "distance")[1], expected)
+    assert view.state == {"statistic": "distance", "pinned": [4, 7]}
+
+
+def test_bars_are_those_of_the_survey(tables, card, make_by_layer):
+    by_layer = make_by_layer(tables)
+    statistic = statistic_of(survey(tables, card, by_layer=by_layer), "patterns")
+    table = by_layer["patterns"]
+    expected = table[table["pattern"] == "previous"].sort_values("layer")["value"]
+    assert np.allclose(unpacked(statistic["byLayer"]["value"])[statistic["rows"].index(["previous"])], expected)
+    assert statistic_of(survey(tables, card), "patterns")["byLayer"] is None
+
+
+def test_roles_come_most_frequent_first(tables, card):
+    roles = survey(tables, card).payload["roles"]
+    counts = tables["roles"]["role"].value_counts()
+    assert [counts[name] for name in roles["names"]] == sorted(counts, reverse=True)
+    places = unpacked(roles["place"]).astype(int).flatten()
+    assert [roles["names"][place] for place in places] == tables["roles"]["role"].tolist()
+    assert roles["evidence"] == tables["roles"]["evidence"].tolist()
+
+
+def test_exemplars_keep_their_pair_and_each_text_once(tables, card):
+    packed_texts = survey(tables, card).payload["exemplars"]
+    assert len(packed_texts["texts"]) == 2
+    row = tables["exemplars"].query("layer == 3 and head == 2 and rank == 1").iloc[0]
+    place, query, key, weight = packed_texts["of"]["3,2"][1]
+    tokens = packed_texts["texts"][place]
+    assert (tokens[query], tokens[key]) == (row["query_token"], row["key_token"])
+    assert weight == pytest.approx(row["value"])
+
+
+def test_tokens_without_spaces_read_as_the_text():
+    text = "Don't stop, now!"
+    tokens = ["<s>", "Don", "'", "t", "stop", ",", "now", "!", "</s>"]
+    assert "".join(spaced(tokens, text)) == "<s> Don't stop, now! </s>"
+    assert spaced([" a", " b"], "a b") == [" a", " b"]
+    assert "".join(spaced(["other", "words"], "nothing here")) == "other words"
+
+
+def test_a_long_text_is_cut_around_its_pair_and_says_so():
+    tokens = [f" {place}" for place in range(512)]
+    short, query, key = shortened(tokens, 400, 20)
+    assert (short[query], short[key]) == (" 400", " 20")
+    assert len(short) < 60
+    assert [token for token in short if "tokens" in token] == ["… (8 tokens)", " … (355 tokens)", " … (99 tokens)"]
+
+
+def test_constant_axes_travel_once():
+    array = np.tile(np.array([[1.0], [np.nan]]), (1, 500))
+    assert packed(array)["shape"] == [2, 1]
+    assert np.array_equal(np.broadcast_to(unpacked(packed(array)), array.shape), array, equal_nan=True)
+    assert packed(np.arange(6.0).reshape(2, 3))["shape"] == [2, 3]
+
+
+def test_a_survey_of_a_real_size_stays_below_four_megabytes(make_tables, make_by_layer, card):
+    tables = make_tables(30, 9, 46)
+    random = np.random.default_rng(0)
+    words = [f" word{number}" for number in range(5000)]
+    rows = [
+        {"layer": layer, "head": head, "rank": rank, "value": 0.9, "query": 20, "key": 3, "text": "",
+         "tokens": list(random.choice(words, 30))}
+        for layer in range(30) for head in range(9) for rank in range(10)
+    ]  # fmt: skip
+    page = survey({**tables, "exemplars": pd.DataFrame(rows)}, card, by_layer=make_by_layer(tables)).html()
+    assert len(page) < 4_000_000
+
+
+def test_the_payload_is_json_and_no_token_leaves_its_script(tables, card):
+    page = page_html(survey(tables, card), "<i>title</i>", "<p>intro</p>")
+    assert "throw 1</script>" not in page
+    assert "<b>small</b>" not in page
+    assert "<i>title" not in page
+    assert "<p>intro</p>" in page
+    data = page.split("<script type=application/json>")[1].split("</script>")[0]
+    assert json.loads(data)["payload"]["layers"] == list(range(6))
+
+
+def test_a_view_shows_itself_in_a_sandbox_and_saves(tables, card, tmp_path):
+    view = VIEWS["survey"](tables, card)
+    html = view._repr_html_()
+    assert html.startswith('<iframe sandbox="allow-scripts"')
+    assert html.count("<") == 2
+    first = view.save(tmp_path / "a.html").read_bytes()
+    assert first == view.save(tmp_path / "b.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda tables, card: survey({}, card), "no statistic to draw"),
+        (lambda tables, card: survey({"distance": tables["distance"].drop(columns="head")}, card), "no column 'head'"),
+        (lambda tables, card: survey(tables, card, statistic="mood"), "no map of 'mood'; there are roles, part_of"),
+        (lambda tables, card: survey(tables, card, pinned=(0, 99)), "no layer 0, head 99"),
+        (lambda tables, card: survey({"twice": pd.concat([tables["distance"]] * 2)}, card), "'twice' has several rows"),
+        (lambda tables, card: survey(tables, card).save("view.gif"), r"view.gif ends in \.gif"),
+        (lambda tables, card: page_html([], "empty"), "at least one view"),
+    ],
+)
+def test_bad_input_is_one_sentence(call, sentence, tables, card):
+    with pytest.raises(BadInput, match=sentence):
+        call(tables, card)
+
+
+def test_a_statistic_of_the_users_own_is_drawn(tables, card):
+    own = tables["patterns"].rename(columns={"pattern": "kind"})
+    statistic = statistic_of(survey({"my_own": own}, card), "my_own")
+    assert statistic["title"] == "My own"
+    assert statistic["labels"] == [{"name": "kind", "title": "kind"}]
