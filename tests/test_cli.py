@@ -32,7 +32,7 @@ def test_help_names_every_command_and_imports_no_torch():
     assert done.stdout.splitlines()[-1] == "False"
 
 
-@pytest.mark.parametrize("command", ["demo", "report", "train"])
+@pytest.mark.parametrize("command", ["demo", "report", "train", "survey", "reproduce"])
 def test_every_command_shows_an_example(command):
     result = RUNNER.invoke(app, [command, "--help"])
     assert result.exit_code == 0
@@ -50,7 +50,7 @@ def test_demo_writes_its_report_and_nothing_but_its_words(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "the key to the cabinets → singular" in done.stdout
     assert done.stderr == ""
-    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report.html", "survey.html"]
 
 
 def test_demo_as_json_prints_json_alone(tmp_path):

@@ -59,6 +59,16 @@ def test_blank_out_finds_the_subject(result):
         assert scores.tokens[int(scores.scores.argmax())] in ("key", "keys")
 
 
+def test_every_head_has_a_role_and_the_map_is_written(result):
+    roles = result.survey["roles"].result()
+    assert len(roles) == 6 * 8
+    text = printed(result)
+    assert all(role in text for role in roles["role"].unique())
+    assert str(result.head_map) in text.replace("\n", "")
+    assert result.head_map.name == "survey.html"
+    assert result.survey.card["sentences"] == 128
+
+
 def test_a_terminal_has_coloured_rows(result):
     text = printed(result, force_terminal=True, color_system="truecolor", no_color=False)
     assert "\x1b[" in text

@@ -1,6 +1,7 @@
 """The command line: parse, call one function, print. Whatever needs torch is imported inside its command."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
-from .errors import BadInput
+from .errors import BadInput, WorkerDied
 
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
 
@@ -25,6 +26,9 @@ class Commands(TyperGroup):
         except BadInput as error:
             typer.echo(f"attnscope: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
+        except WorkerDied as error:
+            typer.echo(f"attnscope: {error}", err=True)
+            raise typer.Exit(FAILURE) from None
         except BrokenPipeError:
             raise  # the reader of our output has gone (`| head`), which typer ends quietly
         except OSError as error:
@@ -189,6 +193,127 @@ def trust(
 
 
 @app.command()
+def survey(
+    model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
+    corpus: Annotated[
+        str,
+        typer.Argument(
+            help="A file (.conllu, .txt, .jsonl, also .gz), a data set by its name (ud_ewt, wikitext2, or one of the"
+            ' Hugging Face hub), or "demo" for the shipped grammar.'
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder of the survey: tables, page, card; also while it grows.")],
+    statistics: Annotated[
+        list[str] | None,
+        typer.Option("--statistics", help="A statistic to take; may be given again. All that can be by default."),
+    ] = None,
+    parser: Annotated[
+        str | None, typer.Option(help="The spaCy model that parses plain text, e.g. en_core_web_sm.")
+    ] = None,
+    null: Annotated[
+        str | None,
+        typer.Option(help="What to leave out as null attention: first, special, none, or positions such as 0,-1."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Read only so many sentences, or texts where they are parsed.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray for many machines.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of the Ray cluster; without it Ray is started here.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many Ray workers; all there is room for by default.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Of each worker; the same number gives the same bits.")] = None,
+    shard_size: Annotated[int | None, typer.Option(help="How many texts are done at a time.")] = None,
+    figures: Annotated[
+        list[str] | None, typer.Option("--figures", help="Also write figures as svg, pdf or png; may be given again.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Where named data sets lie, before $ATTNSCOPE_DATA.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a survey that was stopped.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Survey what each head of a model does over a corpus: tables, roles, exemplars and a page.
+
+    Example: attnscope survey demo demo --out my-survey --limit 200
+    """
+    with _working(f"Loading {model}"):
+        from . import surveying
+
+        options = {"address": address, "workers": workers}
+        asked = {name: value for name, value in options.items() if value is not None}
+        if asked and engine == "local":
+            raise BadInput(f"--{', --'.join(asked)} is for --engine ray.")
+    with _tokens_done() as watch:
+        result = surveying.survey(
+            model,
+            corpus,
+            statistics,
+            engine,
+            out,
+            resume,
+            null=_null(null),
+            parser=parser,
+            limit=limit,
+            data=data,
+            shard_size=shard_size,
+            threads=threads,
+            engine_options=asked,
+            watch=watch,
+        )
+    written = result.figures(out / "figures", tuple(figures)) if figures else []
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "card": dict(result.card), "figures": [str(path) for path in written]}))
+        return
+    typer.echo(result.summary())
+    typer.echo(f"Written: {out} (open {out / surveying.PAGE} in a browser)")
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019.")],
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds), cpu (up to an hour or so), paper (as published).")
+    ] = "smoke",
+    model: Annotated[str | None, typer.Option(help="Another model than the paper's; claims are then about it.")] = None,
+    corpus: Annotated[str | None, typer.Option(help="Another corpus: ud_ewt, wikitext2, or a file.")] = None,
+    parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Read only so many sentences, or texts to parse.")] = None,
+    by_genre: Annotated[
+        bool, typer.Option("--by-genre", help="One reproduction for each genre of the corpus.")
+    ] = False,
+    documents: Annotated[bool, typer.Option("--documents", help="Whole documents in place of sentences.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Where data sets lie, before $ATTNSCOPE_DATA.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write; named after the paper by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a paper again: its figures and tables, and each claim judged here, the paper's number beside ours.
+
+    Example: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019
+    """
+    with _working(f"Preparing {paper}"):
+        from .reproduce import EXPERIMENTS
+    if paper not in EXPERIMENTS:
+        raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(EXPERIMENTS)}.")
+    with _tokens_done() as watch:
+        result = EXPERIMENTS[paper](
+            out or Path(paper),
+            scale=scale,
+            model=model,
+            corpus=corpus,
+            parser=parser,
+            limit=limit,
+            by_genre=by_genre,
+            documents=documents,
+            data=data,
+            resume=resume,
+            watch=watch,
+        )
+    if as_json:
+        typer.echo(json.dumps({"out": str(result.folder), "claims": result.to_json()}))
+        return
+    typer.echo(result.summary())
+    typer.echo(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")
+
+
+@app.command()
 def bench(
     name: Annotated[str | None, typer.Argument(help="The benchmark to run; all by default.")] = None,
     as_json: AsJson = False,
@@ -213,6 +338,16 @@ def bench(
     Console().print(table_of(figures))
 
 
+def _null(text: str | None) -> str | list[int] | None:
+    """A rule by name, or positions as numbers between commas."""
+    if text is None or text.replace("_", "").isalpha():
+        return text
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise BadInput(f"--null is first, special, none, or positions such as 0,-1, not {text!r}.") from None
+
+
 @contextmanager
 def _texts_done() -> Iterator[Callable[[int, Any], None]]:
     """On a terminal, say what the work will cost and then show how many texts are done and the time left."""
@@ -228,6 +363,37 @@ def _texts_done() -> Iterator[Callable[[int, Any], None]]:
             if progress.tasks[0].total is None and console.is_terminal:
                 console.print(f"{cost}.", highlight=False)
             progress.update(task, completed=done, total=cost.texts)
+
+        yield watch
+
+
+@contextmanager
+def _tokens_done() -> Iterator[Callable[[Any], None]]:
+    """On a terminal, show how far each pass over the corpus is, how many tokens a second, and the time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    text = TextColumn("{task.description}")
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        tasks: dict[int, Any] = {}
+        begun: dict[int, float] = {}
+
+        def watch(at: Any) -> None:
+            begun.setdefault(at.number, time.monotonic())
+            if at.number not in tasks:
+                tasks[at.number] = progress.add_task("", total=at.size)
+            rate = at.tokens / max(time.monotonic() - begun[at.number], 1e-9)
+            what = f"pass {at.number} of {at.passes}, {at.tokens:,} tokens, {rate:,.0f}/s"
+            progress.update(tasks[at.number], completed=at.texts, description=what)
 
         yield watch
 

@@ -6,10 +6,12 @@ from .blank_out import measure_blank_out
 from .figure import Figure as Figure
 from .flow import measure_flow
 from .rollout import measure_rollout
+from .survey import measure_survey
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "flow": measure_flow,
     "rollout": measure_rollout,
     "blank_out": measure_blank_out,
+    "survey": measure_survey,
 }
 """Every benchmark by its name."""

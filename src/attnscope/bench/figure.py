@@ -15,13 +15,14 @@ class Figure:
 
     case: str
     other: str
-    ours_seconds: float
-    other_seconds: float
+    ours: float
+    others: float
     ratio: float
-    """The other's time over ours, unless `goal` is a share: then ours over the other's."""
+    """The other's over ours, unless `goal` is a share: then ours over the other's."""
     goal: str
     met: bool | None
     note: str = ""
+    unit: str = "s"
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as plain data, ready for JSON."""
@@ -34,9 +35,9 @@ def faster(case: str, other: str, ours: float, others: float, goal: int | float 
     return Figure(case, other, ours, others, ratio, "" if goal is None else f">= {goal:g}x", _met(goal, ratio), note)
 
 
-def share(case: str, other: str, ours: float, others: float, goal: float, note: str = "") -> Figure:
+def share(case: str, other: str, ours: float, others: float, goal: float, note: str = "", unit: str = "s") -> Figure:
     """Ours as a part of what must be done anyway: the share should be at most the goal."""
-    return Figure(case, other, ours, others, ours / others, f"<= {goal:.1%}", ours / others <= goal, note)
+    return Figure(case, other, ours, others, ours / others, f"<= {goal:.1%}", ours / others <= goal, note, unit)
 
 
 def _met(goal: int | float | None, ratio: float) -> bool | None:
@@ -49,7 +50,7 @@ def table_of(figures: Sequence[Figure]) -> Table:
     for figure in figures:
         ratio = f"{figure.ratio:.2%}" if figure.goal.endswith("%") else f"{figure.ratio:,.1f}x"
         met = "" if figure.met is None else "yes" if figure.met else "no"
-        table.add_row(figure.case, figure.other, f"{figure.ours_seconds:.4f} s", ratio, figure.goal, met)
+        table.add_row(figure.case, figure.other, f"{figure.ours:.4g} {figure.unit}", ratio, figure.goal, met)
     return table
 
 

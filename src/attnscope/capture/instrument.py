@@ -70,7 +70,7 @@ _locks_lock = threading.Lock()
 
 def _observed_attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """The module's own eager attention, shown to the observer."""
     eager = _own_eager_attention(type(module))
     if eager is None:
@@ -93,7 +93,7 @@ def _observed_attention(
             biases=tuple(bias for bias in biases if bias is not None),
         )
     )
-    return output, weights
+    return output, None  # as fused attention does: a layer that were given them would hold them through its own work
 
 
 AttentionInterface.register(IMPLEMENTATION, _observed_attention)

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, WorkerDied
 from . import local, ray
 from .checkpoint import load_checkpoint, save_checkpoint
-from .pool import WorkerDied
 
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 

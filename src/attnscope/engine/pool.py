@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import Any
 
+from ..errors import WorkerDied
+
 _IN_HAND = 2  # items per worker
-
-
-class WorkerDied(RuntimeError):
-    """Workers died so often that the work was given up; the message is one clear sentence."""
 
 
 class Worker:

@@ -12,6 +12,7 @@ from .exemplars import Exemplars
 from .layer import LayerAttention
 from .null import Null, checked_null
 from .null_attention import NullAttention
+from .observing import observer
 from .part_of_speech import PartOfSpeech
 from .patterns import Patterns
 from .reading import Reading
@@ -51,6 +52,7 @@ __all__ = [
     "Statistic",
     "checked_null",
     "merged",
+    "observer",
     "roles",
     "with_errors",
 ]

@@ -159,11 +159,11 @@ class Batch:
         return Pairs(sentence[kept], query[kept], key[kept])
 
     @cached_property
-    def distances(self) -> Float[Tensor, "pair 2"]:
+    def distances(self) -> Float[Tensor, "2 pair"]:
         """How far each key stands before each query, and how far behind it, for all pairs in rows of keys."""
         position = torch.arange(self.longest, dtype=torch.float32)
         before = position.unsqueeze(1) - position
-        return torch.stack([before.clamp_min(0).flatten(), (-before).clamp_min(0).flatten()], dim=1)
+        return torch.stack([before.clamp_min(0).flatten(), (-before).clamp_min(0).flatten()])
 
     def other_queries(self, pairs: Pairs) -> Int[Tensor, " pair"]:
         """How many other tokens may look at the attended token of each pair; at least 1, to divide by."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .batch import Batch, Frame
 from .layer import LayerAttention
-from .pairs import Pairs, link_labels
+from .pairs import Pairs, link_labels, wider_labels
 from .ratio import Ratio, RatioStatistic
 from .statistic import PARSE
 from .tally import SOLE, Tally
@@ -71,9 +71,8 @@ class DependencyAlignment(RatioStatistic):
         weights = attention.along(links.pairs)
         others = attention.received[links.pairs.sentence, :, links.pairs.key] - weights
         others = others / attention.batch.other_queries(links.pairs).unsqueeze(1).to(others.device)
-        for labels in links.labels:
-            self.linked.add_rows(attention.layer, labels, weights)
-            self.others.add_rows(attention.layer, labels, others)
+        self.linked.add_rows(attention.layer, links.labels, weights)
+        self.others.add_rows(attention.layer, links.labels, others)
         asking = attention.given[links.asking_sentence, :, links.asking_query]
         self.asking.add_rows(attention.layer, links.asking_label, asking)
         self.mass.add(attention.layer, attention.mass)
@@ -88,30 +87,34 @@ class DependencyAlignment(RatioStatistic):
         offsets = _offset_places(Pairs.where(batch.kept))
         self.pairs_at_offset.sums[0] += torch.bincount(offsets, minlength=len(OFFSETS) + 1)[:-1]
         offsets = _offset_places(links.pairs)
-        for labels in links.labels:
-            self.linked_pairs.count(labels)
-            cells = self.linked_at_offset.sums.new_zeros(len(self.linked.labels), len(OFFSETS) + 1)
-            cells.index_put_((labels, offsets), cells.new_ones(len(labels)), accumulate=True)
-            self.linked_at_offset.sums += cells[:, :-1]
+        self.linked_pairs.count(links.labels)
+        cells = self.linked_at_offset.sums.new_zeros(len(self.linked.labels), len(OFFSETS) + 1)
+        cells.index_put_((links.labels, offsets), cells.new_ones(len(offsets)), accumulate=True)
+        self.linked_at_offset.sums += cells[:, :-1]
 
     def ratio(self) -> Ratio:
         """Linked attention over all attention, beside chance and the best fixed offset."""
-        best_offset, offset_value = _best(self.linked_at_offset.sums / self.pairs_at_offset.sums)
-        focus_offset, focus_offset_value = _best(self.linked_at_offset.sums / self.askers.sums.flatten(1))
-        labels = [label.split(" ") for label in self.linked.labels]
+        labels = [(label.split(" ")[0], label.split(" ")[1]) for label in self.linked.labels]
+        wider = wider_labels(labels)
+        linked, others, linked_pairs, linked_at_offset = (
+            torch.einsum("ln,n...->l...", wider, tally.sums)
+            for tally in (self.linked, self.others, self.linked_pairs, self.linked_at_offset)
+        )
+        best_offset, offset_value = _best(linked_at_offset / self.pairs_at_offset.sums)
+        focus_offset, focus_offset_value = _best(linked_at_offset / self.askers.sums.flatten(1))
         return Ratio(
-            above=self.linked.sums,
-            below=self.mass.sums.expand_as(self.linked.sums),
+            above=linked,
+            below=self.mass.sums.expand_as(linked),
             labels={"direction": [label[0] for label in labels], "relation": [label[1] for label in labels]},
             beside={
-                "chance": (self.linked_pairs.sums / self.pairs.sums).flatten(),
+                "chance": (linked_pairs / self.pairs.sums).flatten(),
                 "best_offset": best_offset,
                 "offset_value": offset_value,
-                "focus": self.linked.sums / self.asking.sums,
-                "focus_of_others": self.others.sums / self.asking.sums,
+                "focus": linked / self.asking.sums,
+                "focus_of_others": others / self.asking.sums,
                 "focus_offset": focus_offset,
                 "focus_offset_value": focus_offset_value,
-                "links": self.linked_pairs.sums.flatten(),
+                "links": linked_pairs.flatten(),
             },
         )
 

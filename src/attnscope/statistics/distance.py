@@ -29,10 +29,9 @@ class Distance(RatioStatistic):
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
         # by pairs, not by the sums of rows and columns, and each side by itself: large numbers that cancel lose digits
-        sides = attention.batch.distances.to(attention.kept)
-        before, behind = (attention.kept.flatten(2) @ sides).double().sum(0).unbind(-1)
-        self.before.add(attention.layer, before)
-        self.behind.add(attention.layer, behind)
+        pairs = attention.kept.flatten(2)
+        for side, distances in zip((self.before, self.behind), attention.batch.distances.to(pairs), strict=True):
+            side.add(attention.layer, (pairs @ distances).double().sum(0))
         self.mass.add(attention.layer, attention.mass)
 
     def ratio(self) -> Ratio:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
 DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT, EITHER = "dependent_to_head", "head_to_dependent", "either"
@@ -33,13 +33,14 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The linked pairs of both directions, each under four labels: its direction or either, its relation or any.
+    """The linked pairs of both directions, each with its label: a position in `link_labels`.
 
-    Labels are positions in `link_labels`. The askers are the tokens that have a link of some label, once for each.
+    The askers are the tokens that have a link of some label, once for each. Every link has three labels more, for its
+    relation in either direction, its direction with any relation, and for both.
     """
 
     pairs: Pairs
-    labels: Int[Tensor, "4 pair"]
+    labels: Int[Tensor, " pair"]
     asking_sentence: Int[Tensor, " asker"]
     asking_query: Int[Tensor, " asker"]
     asking_label: Int[Tensor, " asker"]
@@ -65,7 +66,7 @@ def links_of(
     width = 1 + relation_count
     direction = torch.cat([torch.zeros(len(to_head)), torch.ones(len(to_dependent))]).long() * width
     either = torch.full_like(direction, DIRECTIONS.index(EITHER) * width)
-    labels = torch.stack([direction, direction + 1 + relation, either, either + 1 + relation])
+    all_labels = torch.cat([direction, direction + 1 + relation, either, either + 1 + relation])
     pairs = Pairs(
         torch.cat([to_head.sentence, to_dependent.sentence]),
         torch.cat([to_head.query, to_dependent.query]),
@@ -73,5 +74,15 @@ def links_of(
     )
     # each asker as one number, since those are found once much faster than columns are
     length, count = kept.shape[1], len(DIRECTIONS) * width
-    askers = (((pairs.sentence * length + pairs.query) * count).repeat(4) + labels.flatten()).unique()
-    return Links(pairs, labels, askers // count // length, askers // count % length, askers % count)
+    askers = (((pairs.sentence * length + pairs.query) * count).repeat(4) + all_labels).unique()
+    return Links(pairs, direction + 1 + relation, askers // count // length, askers // count % length, askers % count)
+
+
+def wider_labels(labels: Sequence[tuple[str, str]]) -> Float64[Tensor, "label narrow"]:
+    """Which labels of single links each label covers: either covers both directions, any all relations."""
+    covers = [
+        [direction in (EITHER, own) and relation in (ANY, of_link) for own, of_link in labels]
+        for direction, relation in labels
+    ]
+    narrow = torch.tensor([own != EITHER and of_link != ANY for own, of_link in labels])
+    return (torch.tensor(covers) & narrow).double()

@@ -56,7 +56,9 @@ def roles(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     best = ranked.drop_duplicates(HEAD).drop(columns="gain")
     others = ranked[ranked.duplicated(HEAD) & (ranked["role"] != MIXED)]
     also = others.groupby(HEAD)["role"].agg(lambda names: ", ".join(names.iloc[:3])).rename("also")
-    return best.merge(also, how="left", on=HEAD).fillna({"also": ""}).reset_index(drop=True)
+    named = best.merge(also, how="left", on=HEAD).fillna({"also": ""}).reset_index(drop=True)
+    # a kind of which no head is one leaves columns of no type behind
+    return named.astype({"role": str, "evidence": str, "also": str})
 
 
 def _candidates(tables: Mapping[str, pd.DataFrame]) -> list[pd.DataFrame]:

@@ -6,14 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from ..capture import InstrumentedModel
+from ..corpora import CORPORA, dataset_file
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..statistics import NEEDED, PARSE, ROLES, STATISTICS, TAGS
-from ..syntax import Corpus
+from ..syntax import Corpus, sentences_of
 
 MEANINGS = {TAGS: "parts of speech", PARSE: "heads and relations"}
 SHARD_SIZE, SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 64, 8, 256, 32
 """Texts in a shard where the size of the corpus is not known; where it is, about so many shards within these limits."""
+
+
+def source_of(corpus: Any, parser: Any, limit: int | None, data: str | Path | None) -> Corpus:
+    """The corpus; a data set that is known by name is found where the data lies ("ud_ewt", "ud_ewt:dev")."""
+    name, _, split = corpus.partition(":") if isinstance(corpus, str) else ("", "", "")
+    if name not in CORPORA:
+        return sentences_of(corpus, parser=parser, limit=limit)
+    path = dataset_file(name, split or None, data)
+    return sentences_of(path, parser=parser, limit=limit, kind=CORPORA[name].kind)
 
 
 def chosen_statistics(asked: Sequence[str | type[Any]] | None, corpus: Corpus) -> tuple[dict[str, type[Any]], bool]:

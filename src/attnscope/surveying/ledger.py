@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +58,17 @@ class Ledger:
     def close(self) -> None:
         """Nothing is unfinished any more."""
         if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            clear(self.folder.parent)
+
+
+def clear(folder: Path) -> None:
+    """Remove the shards of a survey that is finished."""
+    shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
 
 
 def fingerprint_of(items: Sequence[Sentence | str]) -> str:
     """Tells the sentences of one shard from any others."""
-    plain = [item if isinstance(item, str) else asdict(item) for item in items]
+    plain = [item if isinstance(item, str) else vars(item) for item in items]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
 
 

@@ -1,9 +1,11 @@
 """One pass of some statistics over the corpus, shard by shard, on an engine."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from ..capture import InstrumentedModel
 from ..engine import Engine
@@ -32,6 +34,21 @@ Watch = Callable[[Progress], None]
 Shard = Sequence[Sentence | str]
 
 
+def shards_of(corpus: Corpus, size: int) -> Iterator[Shard]:
+    """The texts of a corpus, some at a time."""
+    items = corpus.items()
+    while shard := list(islice(items, size)):
+        yield shard
+
+
+def corpus_fingerprint(corpus: Corpus, shard_size: int) -> str:
+    """Tells what a corpus holds now from what it held; it is read for this."""
+    digest = hashlib.sha256()
+    for shard in shards_of(corpus, shard_size):
+        digest.update(fingerprint_of(shard).encode())
+    return digest.hexdigest()[:16]
+
+
 @dataclass(frozen=True, eq=False)
 class Passes:
     """Everything that the passes of one survey share."""
@@ -43,6 +60,8 @@ class Passes:
     ledger: Ledger
     count: int
     watch: Watch | None
+    read: Any = field(default_factory=hashlib.sha256)
+    """The digest of all that the first pass reads."""
 
     def run(self, number: int, job: Job) -> Fold:
         """The merged groups of one pass; shards that the ledger has are not run again."""
@@ -62,6 +81,8 @@ class Passes:
         """The shards still to be run; the others are handed to the fold in passing."""
         for shard, items in enumerate(self._shards()):
             fingerprint = fingerprint_of(items)
+            if number == 1:
+                self.read.update(fingerprint.encode())
             saved = self.ledger.saved(number, shard, fingerprint)
             if saved is None:
                 fingerprints[shard] = fingerprint
@@ -70,10 +91,13 @@ class Passes:
                 fold.offer(shard, self.ledger.recall(number, shard, saved))
                 self._tell(number, fold)
 
+    @property
+    def fingerprint(self) -> str:
+        """Tells the corpus as it was read from any other, like `corpus_fingerprint`."""
+        return str(self.read.hexdigest()[:16])
+
     def _shards(self) -> Iterator[Shard]:
-        items = self.corpus.items()
-        while shard := list(islice(items, self.shard_size)):
-            yield shard
+        return shards_of(self.corpus, self.shard_size)
 
     def _tell(self, number: int, fold: Fold) -> None:
         if self.watch is not None:

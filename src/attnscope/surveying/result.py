@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..errors import BadInput
@@ -14,9 +15,12 @@ from ..files import written_atomically
 from ..statistics import ROLES
 from ..views import survey as survey_view
 from ..views import write_page
+from .figures import save_figures
 
 TABLES, CARD, PAGE = "tables", "survey.json", "survey.html"
 BY_LAYER = "_by_layer"
+HEADS, TOLD_APART = ("layer", "head", "value"), ("exemplars", "dependency_by_distance")
+"""What a table needs to be a map of heads, and the tables that the page shows in another way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +70,21 @@ class Survey:
 
     def view(self) -> Any:
         """The head map for a notebook: any statistic, the role of each head, its exemplars."""
-        return survey_view(self.tables, self.card, by_layer=self.layer_tables)
+        told = {name: table for name, table in self.tables.items() if name in TOLD_APART or set(HEADS) <= set(table)}
+        return survey_view(told, self.card, by_layer=self.layer_tables)
+
+    @property
+    def has_map(self) -> bool:
+        """Whether there is a figure for each head to draw."""
+        return any(name not in TOLD_APART and set(HEADS) <= set(table) for name, table in self.tables.items())
 
     def report(self, path: str | Path) -> Path:
         """Write the head map as one offline page."""
         return write_page(Path(path), self.view(), self.title)
+
+    def figures(self, folder: str | Path, kinds: tuple[str, ...] = ("svg",)) -> list[Path]:
+        """Write the figures of the paper into a folder: heat maps, bars by layer, distance against entropy."""
+        return save_figures(Path(folder), self.tables, self.layer_tables, tuple(kinds))
 
     @property
     def title(self) -> str:
@@ -85,7 +99,8 @@ class Survey:
                 table.to_parquet(temporary, index=False)
             with written_atomically(folder / TABLES / f"{name}.csv") as temporary:
                 _for_csv(table).to_csv(temporary, index=False)
-        self.report(folder / PAGE)
+        if self.has_map:
+            self.report(folder / PAGE)
         with written_atomically(folder / CARD) as temporary:
             temporary.write_text(json.dumps(dict(self.card), indent=1) + "\n", encoding="utf-8")
         return folder
@@ -97,16 +112,16 @@ class Survey:
         if not (folder / CARD).is_file():
             raise BadInput(f"{folder} holds no finished survey: {CARD} is missing.")
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        tables: dict[str, pd.DataFrame] = {}
-        layers: dict[str, pd.DataFrame] = {}
-        for path in sorted((folder / TABLES).glob("*.parquet")):
-            table = pd.read_parquet(path)
-            if path.stem.endswith(BY_LAYER):
-                layers[path.stem.removesuffix(BY_LAYER)] = table
-            else:
-                tables[path.stem] = table
-        order = [name for name in card["statistics"] if name in tables]
-        return cls({name: tables[name] for name in order}, layers, card)
+        # by name, because a kill may have left half a file beside them
+        paths = {name: folder / TABLES / f"{name}.parquet" for name in card["statistics"]}
+        if missing := [name for name, path in paths.items() if not path.is_file()]:
+            raise BadInput(f"The survey in {folder} is damaged: the tables of {', '.join(missing)} are missing.")
+        by_layer = {name: path.with_stem(f"{name}{BY_LAYER}") for name, path in paths.items()}
+        return cls(
+            {name: _from_parquet(path) for name, path in paths.items()},
+            {name: _from_parquet(path) for name, path in by_layer.items() if path.is_file()},
+            card,
+        )
 
     def _files(self) -> Iterator[tuple[str, pd.DataFrame]]:
         yield from self.tables.items()
@@ -130,6 +145,13 @@ class Survey:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
+
+
+def _from_parquet(path: Path) -> pd.DataFrame:
+    """The table as it was saved: pandas reads lists as arrays."""
+    table = pd.read_parquet(path)
+    arrays = [name for name in table if len(table) and isinstance(table[name].iloc[0], np.ndarray)]
+    return table.assign(**{name: table[name].map(lambda array: array.tolist()) for name in arrays})
 
 
 def _for_csv(table: pd.DataFrame) -> pd.DataFrame:

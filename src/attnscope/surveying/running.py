@@ -18,11 +18,11 @@ from ..engine import Engine
 from ..engine import engine as engine_named
 from ..errors import BadInput
 from ..statistics import ROLES, checked_null, merged, roles, with_errors
-from ..syntax import Corpus, sentences_of
-from .asking import at_least, chosen_statistics, identity, self_attention, usual_null, usual_shard_size
+from ..syntax import Corpus
+from .asking import at_least, chosen_statistics, identity, self_attention, source_of, usual_null, usual_shard_size
 from .folding import Fold
-from .ledger import Ledger, check_recipe, checked_folder
-from .passes import Passes, Watch
+from .ledger import Ledger, check_recipe, checked_folder, clear
+from .passes import Passes, Watch, corpus_fingerprint
 from .result import CARD, Survey
 from .shard import Job, ShardWorker
 
@@ -40,6 +40,7 @@ def survey(
     null: str | Sequence[int] | None = None,
     parser: Any = None,
     limit: int | None = None,
+    data: str | Path | None = None,
     shard_size: int | None = None,
     tokens_per_batch: int = TOKENS_PER_BATCH,
     threads: int | None = None,
@@ -48,8 +49,9 @@ def survey(
 ) -> Survey:
     """What each head of a model does over a corpus, exactly, without ever holding its attention.
 
-    `corpus` is a CoNLL-U, text or JSON-lines file, "demo", a Hugging Face dataset or its name, or any iterable of
-    sentences, texts or lists of words; `parser` names the spaCy model that parses texts. `statistics` are names of
+    `corpus` is a CoNLL-U, text or JSON-lines file, "demo", a data set of `CORPORA` ("ud_ewt", "ud_ewt:dev") or of the
+    Hugging Face hub by its name, or any iterable of sentences, texts or lists of words; `parser` names the spaCy model
+    that parses texts. `statistics` are names of
     `STATISTICS`, "roles", or classes; by default all that the corpus has the annotation for. `null` says what is left
     out as null attention: "first", "special", "none" or positions; by default the first token of causal models and the
     special tokens of others.
@@ -60,7 +62,7 @@ def survey(
     """
     folder = None if out is None else checked_folder(Path(out), resume, CARD)
     loaded = load(model) if isinstance(model, str) else model
-    source = sentences_of(corpus, parser=parser, limit=limit)
+    source = source_of(corpus, parser, limit, data)
     chosen, wants_roles = chosen_statistics(statistics, source)
     job = Job(
         statistics=chosen,
@@ -86,14 +88,18 @@ def survey(
     if folder is not None and (folder / CARD).exists():
         finished = Survey.load(folder)
         check_recipe(folder / CARD, finished.card, recipe)
+        now = {"corpus_fingerprint": corpus_fingerprint(source, size)}  # read only if nothing else differs
+        check_recipe(folder / CARD, finished.card, now)
+        clear(folder)
         return finished
+    on_engine = _with_options(engine, job.threads, engine_options)  # refused before anything is written
     ledger = Ledger(folder, recipe)
     passes = Passes(
         corpus=source,
         shard_size=size,
         # elsewhere a model given by name is loaded by name, and one that is at hand travels
         model=loaded if engine == "local" else model,
-        engine=_with_options(engine, job.threads, engine_options),
+        engine=on_engine,
         ledger=ledger,
         count=1 + any(kind.second_pass is not None for kind in chosen.values()),
         watch=watch,
@@ -107,6 +113,7 @@ def survey(
     card = {
         **card_of(loaded.model),
         **recipe,
+        "corpus_fingerprint": passes.fingerprint,
         "layers": shape.layers,
         "heads": shape.heads,
         "causal": shape.causal,

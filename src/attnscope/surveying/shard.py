@@ -1,28 +1,25 @@
 """One shard: some sentences in, the states of the statistics out. This is what runs on a worker."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from ..capture import InstrumentedModel, load
 from ..capture.encoding import Encoded
 from ..capture.reader import Reader
 from ..capture.streaming import Shape, body_of, shape_of, stream
 from ..record.attention import Stack
-from ..statistics import Accumulator, Batch, Frame, LayerAttention, Null, Reading
+from ..statistics import Accumulator, Frame, Null, Reading, observer
+from ..statistics.null import first_counted
 from ..syntax import Parser, Sentence, Unaligned
 from .aligning import read_sentence
 
 PLACES = 1_000_000
 """Sentences of a shard are numbered from its own number times this."""
-PART_ELEMENTS = {"cpu": 2**20, "cuda": 2**25}
-"""Weights that are reduced together: what stays in a core's cache, and what keeps a GPU busy."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ class ShardWorker:
         frame = self._frame([reading for reading, _ in read])
         statistics = self.job.fresh(frame)
         for batch in self._batches(self._shortened(read)):
-            observe = _observer(batch, frame, list(statistics.values()))
+            observe = observer([reading for reading, _ in batch], frame, list(statistics.values()))
             stream(self.body, [encoded for _, encoded in batch], self.job.stack, observe)
         return {
             "statistics": {name: statistic.state() for name, statistic in statistics.items()},
@@ -115,10 +112,12 @@ class ShardWorker:
 
     def _shortened(self, read: list[tuple[Reading, Encoded]]) -> list[tuple[Reading, Encoded]]:
         """In a causal model the first tokens are attended to as if nothing followed: then nothing needs to."""
-        length = self.job.first_tokens
-        if length is None or not self.shape.causal:
+        length, null = self.job.first_tokens, self.job.null
+        from_the_end = not isinstance(null, str) and min(null) < 0  # which would be another token of a shorter text
+        if length is None or not self.shape.causal or from_the_end:
             return read
-        return [(reading.cut(length), _cut(encoded, length)) for reading, encoded in read]
+        ends = [first_counted(reading, null) + length for reading, _ in read]
+        return [(reading.cut(end), _cut(encoded, end)) for end, (reading, encoded) in zip(ends, read, strict=True)]
 
     def _batches(self, read: Sequence[tuple[Reading, Encoded]]) -> Iterator[list[tuple[Reading, Encoded]]]:
         """Sentences of like length, so many that padding included they stay within the budget."""
@@ -136,25 +135,3 @@ class ShardWorker:
 def _cut(encoded: Encoded, length: int) -> Encoded:
     inputs = {name: ids[:length] for name, ids in encoded.inputs.items()}
     return Encoded(inputs, encoded.tokens[:length], encoded.word_ids[:length], encoded.special[:length])
-
-
-def _observer(
-    batch: Sequence[tuple[Reading, Encoded]], frame: Frame, statistics: Sequence[Accumulator]
-) -> Callable[[int, Float[Tensor, "text head query key"]], None]:
-    """Shows each layer to the statistics, a few sentences at a time so that the work stays small and near."""
-    readings = [reading for reading, _ in batch]
-    parts: list[tuple[slice, Batch]] = []
-
-    def observe(layer: int, weights: Float[Tensor, "text head query key"]) -> None:
-        if not parts:
-            elements = weights[0].numel()
-            size = max(1, PART_ELEMENTS.get(weights.device.type, PART_ELEMENTS["cpu"]) // elements)
-            for start in range(0, len(readings), size):
-                chosen = slice(start, start + size)
-                parts.append((chosen, Batch(readings[chosen], frame)))
-        for chosen, part in parts:
-            attention = LayerAttention(part, layer, weights[chosen, :, : part.longest, : part.longest].float())
-            for statistic in statistics:
-                statistic.update(attention)
-
-    return observe

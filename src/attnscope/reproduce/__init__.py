@@ -1,0 +1,12 @@
+"""The papers, run again: each experiment is a function that writes a report with the paper's claims, judged."""
+
+from collections.abc import Callable
+
+from .claims import Claim as Claim
+from .claims import read_claims as read_claims
+from .comparing import compare as compare
+from .vig2019 import reproduce_vig2019
+from .writing import Reproduction as Reproduction
+
+EXPERIMENTS: dict[str, Callable[..., Reproduction]] = {"vig2019": reproduce_vig2019}
+"""Every experiment by the name of its paper."""

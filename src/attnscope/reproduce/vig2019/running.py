@@ -1,0 +1,108 @@
+"""The experiment: survey a corpus as the paper did, judge its claims, and write the report."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...capture import InstrumentedModel, load
+from ...errors import BadInput
+from ...surveying import Survey, survey
+from ...surveying.passes import Watch
+from ...syntax import Corpus
+from ..comparing import compare
+from ..writing import SURVEY, Reproduction, checked_folder, write_reproduction
+from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named
+from .criteria import claims_of
+from .genres import genre_figures
+from .report import report_of
+
+
+def reproduce_vig2019(
+    out: str | Path,
+    *,
+    scale: str = "smoke",
+    model: InstrumentedModel | str | None = None,
+    corpus: Any = None,
+    data: str | Path | None = None,
+    parser: Any = None,
+    limit: int | None = None,
+    by_genre: bool = False,
+    documents: bool = False,
+    null: str | None = None,
+    engine: str = "local",
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> Reproduction:
+    """Every figure, table and claim of Vig & Belinkov (2019), for any model and corpus, in the folder `out`.
+
+    `scale` is "smoke" (the shipped model, 200 sentences of the shipped grammar), "cpu" (GPT-2 over the dev and test
+    sentences of ud_ewt) or "paper" (10,000 sentences of all of ud_ewt); `model`, `corpus` and `limit` replace its own.
+    `corpus` is the name of a data set in `data` ("ud_ewt", "wikitext2", "ud_ewt:train") or whatever `survey` takes, and
+    a limit takes sentences spread evenly over it. With `by_genre` each genre gets a report of its own, and `out` one
+    that compares them. With `documents` the sentences of a document are read together, up to 250 words at a time.
+
+    Where GPT-2 cannot be loaded, another model must be named, and the claims are then about that model. The survey
+    behind the report grows in `out`/survey; with `resume` it goes on where it was stopped.
+
+    Raises:
+        BadInput: If the scale is not known, the model or corpus cannot be read, or the folder holds something else.
+    """
+    chosen = scale_named(scale)
+    folder = checked_folder(out, resume=resume)
+    texts = _texts(chosen, corpus, data, parser, limit, by_genre=by_genre, documents=documents)
+    if texts.parser is not None:
+        next(texts.sentences(), None)  # a parser that cannot be loaded is told now, before anything is written
+    parts = genres_of(texts) if by_genre else {}
+    loaded = _loaded(model, chosen)
+    options: dict[str, Any] = {"null": null, "engine": engine, "resume": resume, "watch": watch}
+    if not by_genre:
+        return _one(folder, survey(loaded, texts, out=folder / SURVEY, **options))
+    surveys = {name: survey(loaded, part, out=folder / name / SURVEY, **options) for name, part in parts.items()}
+    return _all_genres(folder, surveys)
+
+
+def _texts(
+    scale: Scale,
+    corpus: Any,
+    data: str | Path | None,
+    parser: Any,
+    limit: int | None,
+    *,
+    by_genre: bool,
+    documents: bool,
+) -> Corpus:
+    limit = scale.limit if limit is None else limit
+    whole = by_genre or documents
+    if not documents:
+        return corpus_of(corpus, scale, data=data, parser=parser, limit=limit, whole=whole)
+    # sentences that are spread out would not follow each other: here the limit counts documents
+    opened = corpus_of(corpus, scale, data=data, parser=parser, limit=None, whole=True)
+    return corpus_of(documents_of(opened), scale, data=None, parser=None, limit=limit, whole=False)
+
+
+def _loaded(model: InstrumentedModel | str | None, scale: Scale) -> InstrumentedModel:
+    if model is not None:
+        return load(model) if isinstance(model, str) else model
+    try:
+        return load(scale.model)
+    except BadInput as error:
+        raise BadInput(
+            f"The paper's model is GPT-2, and it cannot be loaded here ({str(error).rstrip('.')}): name another model"
+            " or its folder (--model, model=), and the claims are then about that."
+        ) from error
+
+
+def _one(folder: Path, found: Survey) -> Reproduction:
+    claims = claims_of(found)
+    document, tables = report_of(found, claims)
+    return write_reproduction(folder, document, claims, tables)
+
+
+def _all_genres(folder: Path, surveys: Mapping[str, Survey]) -> Reproduction:
+    for name, found in surveys.items():
+        _one(folder / name, found)
+    cards = [found.card for found in surveys.values()]
+    corpus = str(cards[0]["corpus"]).rpartition(",")[0]
+    figures, tables = genre_figures(surveys)
+    title = f"Vig & Belinkov (2019) on {cards[0]['model']['name']}, {corpus}, by genre"
+    return compare(folder, {name: folder / name for name in surveys}, title, figures=figures, tables=tables)

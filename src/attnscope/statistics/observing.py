@@ -1,0 +1,34 @@
+"""Shows a layer's attention to the statistics, a few sentences at a time so that the work stays small and near."""
+
+from collections.abc import Callable, Sequence
+
+from jaxtyping import Float
+from torch import Tensor
+
+from .batch import Batch, Frame
+from .layer import LayerAttention
+from .reading import Reading
+from .statistic import Accumulator
+
+PART_ELEMENTS = {"cpu": 2**20, "cuda": 2**25}
+"""Weights that are reduced together: on a CPU what stays in its cache, and keeps the memory beside the model small."""
+
+
+def observer(
+    readings: Sequence[Reading], frame: Frame, statistics: Sequence[Accumulator]
+) -> Callable[[int, Float[Tensor, "text head query key"]], None]:
+    """What is called with each layer of a batch, in order; the batch is laid out once, when its size is known."""
+    parts: list[tuple[slice, Batch]] = []
+
+    def observe(layer: int, weights: Float[Tensor, "text head query key"]) -> None:
+        if not parts:
+            elements = PART_ELEMENTS.get(weights.device.type, PART_ELEMENTS["cpu"])
+            size = max(1, elements // weights[0].numel())
+            starts = range(0, len(readings), size)
+            parts.extend((slice(start, start + size), Batch(readings[start : start + size], frame)) for start in starts)
+        for chosen, part in parts:
+            attention = LayerAttention(part, layer, weights[chosen, :, : part.longest, : part.longest].float())
+            for statistic in statistics:
+                statistic.update(attention)
+
+    return observe

@@ -1,0 +1,243 @@
+"""The whole experiment: what it writes, what it reads, and what it refuses."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from attnscope.errors import BadInput
+from attnscope.reproduce import EXPERIMENTS, read_claims
+from attnscope.reproduce.vig2019.corpus import SCALES, corpus_of, documents_of, genres_of
+from attnscope.reproduce.vig2019.criteria import CRITERIA, claims_of
+from attnscope.reproduce.vig2019.examples import specific_heads
+from attnscope.reproduce.vig2019.report import report_of
+from attnscope.reproduce.writing import write_reproduction
+from attnscope.syntax import Corpus, Sentence
+
+vig2019 = EXPERIMENTS["vig2019"]
+FIGURES = (
+    "fig05_null_attention figA1_all_tags_to figA2_all_tags_from fig08a_head_to_dependent fig08b_dependent_to_head "
+    "fig08c_either fig09_dependency_types fig10_variability fig11a_distance fig11b_distance_by_layer fig12_entropy "
+    "distance_against_entropy distance_against_alignment dependency_by_distance"
+).split()
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduce") / "smoke"
+    seen = []
+    return vig2019(out, limit=60, watch=seen.append), seen
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the figures out, which take most of the time."""
+    monkeypatch.setattr("attnscope.reproduce.vig2019.report.drawn", lambda survey: [])
+
+
+# ---- what it writes
+
+
+def test_the_smoke_run_writes_everything(smoke):
+    done, seen = smoke
+    assert seen
+    claims = json.loads((done.folder / "claims.json").read_text())
+    assert [set(claim) for claim in claims] == [{"id", "statement", "paper", "here", "holds", "note"}] * 21
+    assert all(claim["holds"] in {True, False, None} for claim in claims)
+    assert all(claim["note"] for claim in claims if claim["holds"] is None)
+    assert read_claims(done.folder) == done.claims
+    assert done.to_json() == claims
+    report = (done.folder / "report.md").read_text()
+    page = (done.folder / "report.html").read_text()
+    for claim in done.claims:
+        assert claim.id in report
+        assert claim.id in page
+        assert claim.id in done.summary()
+    assert all((done.folder / "figures" / f"{name}.pdf").is_file() for name in FIGURES)
+    assert {"heads.csv", "part_of_speech.csv", "fig04_example_heads.csv", "tables_1_to_3_exemplars.csv"} <= {
+        path.name for path in (done.folder / "tables").iterdir()
+    }
+
+
+def test_every_picture_of_the_report_is_there(smoke):
+    done, _ = smoke
+    pictures = re.findall(r"\]\((figures/[^)]+)\)", (done.folder / "report.md").read_text())
+    assert len(pictures) >= len(FIGURES)
+    assert all((done.folder / picture).is_file() for picture in pictures)
+
+
+def test_the_page_asks_for_nothing_and_tells_no_path(smoke):
+    done, _ = smoke
+    page = (done.folder / "report.html").read_text()
+    assert "default-src 'none'" in page
+    assert not re.search(r"""(src|href)=["']?(?!data:)""", page)
+    for text in (page, (done.folder / "report.md").read_text(), (done.folder / "claims.json").read_text()):
+        assert str(done.folder) not in text
+        assert str(Path.home()) not in text
+
+
+def test_a_second_run_says_so_and_a_resumed_one_gives_the_same_bytes(smoke):
+    done, _ = smoke
+    with pytest.raises(BadInput, match="already holds a finished reproduction"):
+        vig2019(done.folder, limit=60)
+    before = {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()}
+    assert vig2019(done.folder, limit=60, resume=True).claims == done.claims
+    assert {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_resumed_run_of_something_else_is_refused(smoke):
+    done, _ = smoke
+    with pytest.raises(BadInput, match="another survey"):
+        vig2019(done.folder, limit=50, resume=True)
+
+
+def test_a_killed_run_goes_on(tmp_path, smoke, undrawn):
+    class Killed(Exception):
+        pass
+
+    def kill(progress):
+        if progress.texts >= 24:
+            raise Killed
+
+    with pytest.raises(Killed):
+        vig2019(tmp_path / "out", limit=60, watch=kill)
+    with pytest.raises(BadInput, match="unfinished reproduction"):
+        vig2019(tmp_path / "out", limit=60)
+    assert vig2019(tmp_path / "out", limit=60, resume=True).claims == smoke[0].claims
+
+
+def test_whatever_a_text_holds_stays_text(paper_tables, survey_from, tmp_path, undrawn):
+    survey = survey_from(paper_tables)
+    claims = claims_of(survey)
+    document, tables = report_of(survey, claims)
+    write_reproduction(tmp_path, document, claims, tables)
+    page, report = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    assert "<em> *cats*</em>" in page
+    assert " &lt;b&gt;" in page
+    assert "<b>" not in page
+    assert r"<em> \*cats\*</em><strong> \|</strong> \<b\>" in report
+
+
+def test_plain_sentences_leave_syntax_unmeasured(tmp_path):
+    texts = [f"the {noun} sees a {other} and the old {noun} sleeps near the door ." for noun in ("dog", "fox", "owl")
+             for other in ("cat", "bird")]  # fmt: skip
+    done = vig2019(tmp_path / "out", corpus=texts)
+    unknown = {claim.id for claim in done.claims if claim.holds is None}
+    assert {"nouns-head-share", "subjects-deeper", "dependency-distance", "previous-token-head"} <= unknown
+    assert "distance-sd" not in unknown
+    assert (done.folder / "report.html").is_file()
+
+
+def test_the_examples_are_heads_that_look_elsewhere(paper_tables, survey_from):
+    # head 0 attends to itself in its exemplars
+    heads = specific_heads(survey_from(paper_tables))
+    assert len(heads) == 3
+    assert all(head != 0 for _, head in heads)
+
+
+def test_the_papers_own_heads_are_shown_for_its_own_model(paper_tables, survey_from):
+    heads = specific_heads(survey_from(paper_tables, model={"name": "openai-community/gpt2"}))
+    assert heads == [(10, 10), (11, 2), (11, 10)]
+
+
+# ---- what it reads
+
+
+def sentence(text: str, name: str, document: str | None) -> Sentence:
+    words = tuple(text.split())
+    heads = (-1, *([0] * (len(words) - 1)))
+    tags, relations = ("NOUN",) * len(words), ("root", *(["dep"] * (len(words) - 1)))
+    return Sentence(words, tags, heads, relations, name=name, document=document)
+
+
+def corpus(sentences: list[Sentence]) -> Corpus:
+    return Corpus("made by hand", len(sentences), None, lambda: iter(sentences))
+
+
+def test_a_limit_is_spread_evenly():
+    found = corpus_of(list("abcdefghij"), SCALES["cpu"], data=None, parser=None, limit=5, whole=False)
+    assert [item.text for item in found] == ["b", "d", "f", "h", "j"]
+    assert found.size == 5
+    assert "5 of 10" in found.name
+
+
+def test_named_data_sets_are_read_by_scale(tmp_path):
+    folder, nothing_else = tmp_path / "ud_ewt", {"parser": None, "limit": None, "whole": False}
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        row = f"1\t{split}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+        (folder / f"en_ewt-ud-{split}.conllu").write_text(row)
+    read = {
+        scale: [item.text for item in corpus_of("ud_ewt", SCALES[scale], data=tmp_path, **nothing_else)]
+        for scale in ("cpu", "paper")
+    }
+    assert read == {"cpu": ["dev", "test"], "paper": ["train", "dev", "test"]}
+    one = corpus_of("ud_ewt:train", SCALES["cpu"], data=tmp_path, **nothing_else)
+    assert [item.text for item in one] == ["train"]
+    with pytest.raises(BadInput, match="no split 'valid'"):
+        corpus_of("ud_ewt:valid", SCALES["cpu"], data=tmp_path, **nothing_else)
+
+
+def test_genres_come_from_the_names():
+    found = genres_of(corpus([sentence("a b", f"{kind}-1", None) for kind in ("email", "weblog", "email")]))
+    assert {name: part.size for name, part in found.items()} == {"email": 2, "weblog": 1}
+    assert [item.name for item in found["email"]] == ["email-1", "email-1"]
+    with pytest.raises(BadInput, match="tell a genre"):
+        genres_of(corpus([sentence("a b", "", None)]))
+
+
+def test_documents_are_cut_at_a_budget_and_have_several_sentences():
+    long, short = "w " * 120, "w w"
+    texts = [sentence(long, "a", "one")] * 3 + [sentence(short, "b", "two"), sentence(short, "c", None)]
+    found = list(documents_of(corpus(texts)))
+    assert [(piece.parts, len(piece)) for piece in found] == [(2, 240)]
+    with pytest.raises(BadInput, match="no documents of several sentences"):
+        documents_of(corpus(texts[3:]))
+
+
+def test_each_genre_has_its_report_and_all_are_compared(tmp_path, undrawn):
+    words = "the dog sees a cat and the old dog sleeps near the door ."
+    texts = [sentence(words, f"{kind}-{number}", None) for number in range(8) for kind in ("email", "weblog")]
+    done = vig2019(tmp_path / "out", corpus=texts, by_genre=True)
+    assert len(done.claims) == len(CRITERIA)
+    for kind in ("email", "weblog"):
+        assert len(read_claims(tmp_path / "out" / kind)) == len(CRITERIA)
+    report = (done.folder / "report.md").read_text()
+    assert "(email/report.md)" in report
+    assert (done.folder / "figures" / "distance_by_layer.svg").is_file()
+    with pytest.raises(BadInput, match="already holds"):
+        vig2019(tmp_path / "out", corpus=texts, by_genre=True)
+
+
+# ---- what it refuses
+
+
+def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path):
+    out = tmp_path / "out"
+    for options, words in (
+        ({"scale": "huge"}, "no scale 'huge'"),
+        ({"model": str(tmp_path / "nowhere")}, "no folder|cannot be loaded"),
+        ({"corpus": "nowhere.conllu"}, "no file"),
+        ({"limit": 0}, "at least one"),
+        ({"by_genre": True}, "tell a genre"),
+        ({"documents": True}, "no documents"),
+        ({"corpus": "ud_ewt", "data": tmp_path / "none"}, "is not here"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            vig2019(out, **options)
+    assert not out.exists()
+
+
+def test_without_gpt2_it_asks_for_a_model(tmp_path):
+    with pytest.raises(BadInput, match=r"GPT-2.*--model"):
+        vig2019(tmp_path / "out", scale="cpu", corpus="demo", limit=5)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match="holds no reproduction"):
+        vig2019(tmp_path)
+    with pytest.raises(BadInput, match="is a file"):
+        vig2019(tmp_path / "notes.txt")

@@ -1,0 +1,89 @@
+"""What experiments share: claims as JSON, the report as Markdown and as a page, and several runs side by side."""
+
+import pytest
+
+from attnscope.errors import BadInput
+from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
+from attnscope.reproduce.claims import claims_json, count
+from attnscope.reproduce.document import Code, Document, Emphasis, Heading, Link, Paragraph, Strong, Table
+from attnscope.reproduce.markdown import markdown_of
+from attnscope.reproduce.page import page_of
+from attnscope.reproduce.writing import write_reproduction
+
+TRUE = Claim("a-b", "It is so. Holds if it is.", "0.42", "0.40 ± 0.01", True, "")
+FALSE = Claim("c-d", "It is not. Holds if it is.", "1", "2", False, "Quite.")
+UNKNOWN = Claim("e-f", "Who knows? Holds if one does.", "1", "–", None, "Nobody measured it.")
+DOCUMENT = Document(
+    "A & B",
+    [
+        Heading("One"),
+        Paragraph(["see ", Code("x_y"), " and ", Link("there", "a b/c.md"), " ", Strong("*bold*"), Emphasis("<i>")]),
+        Table(["name", "value"], [["a|b", "1"], [[Strong("c")], "2\n3"]]),
+    ],
+)
+
+
+def test_claims_survive_a_round_trip(tmp_path):
+    (tmp_path / "claims.json").write_text(claims_json([TRUE, FALSE, UNKNOWN]))
+    assert read_claims(tmp_path) == (TRUE, FALSE, UNKNOWN)
+    assert read_claims(tmp_path / "claims.json")[2].holds is None
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '[{"id": "a"}]'])
+def test_what_is_no_claims_is_refused(tmp_path, text):
+    (tmp_path / "claims.json").write_text(text)
+    with pytest.raises(BadInput, match="not a list of claims"):
+        read_claims(tmp_path)
+
+
+def test_a_folder_without_claims_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="no finished reproduction"):
+        read_claims(tmp_path)
+
+
+def test_the_count_is_a_sentence():
+    assert count([TRUE, FALSE, UNKNOWN, TRUE]) == "2 of 4 claims hold, 1 does not hold, 1 was not measured"
+
+
+def test_markdown_means_what_the_document_says():
+    text = markdown_of(DOCUMENT, {})
+    assert text.startswith("# A \\& B\n\n## One\n\n")
+    assert r"see `x_y` and [there](a%20b/c.md) <strong>\*bold\*</strong><em>\<i\></em>" in text
+    assert "| a\\|b | 1 |\n| <strong>c</strong> | 2 3 |" in text
+
+
+def test_the_page_escapes_everything():
+    page = page_of(DOCUMENT, {})
+    assert "<title>A &amp; B</title>" in page
+    assert "<em>&lt;i&gt;</em>" in page
+    assert '<a href="a%20b/c.md">there</a>' in page
+    assert "<td>a|b</td>" in page
+
+
+def test_a_comparison_has_every_run(tmp_path):
+    for name, claims in (("one", [TRUE, FALSE, UNKNOWN]), ("two", [TRUE, TRUE, UNKNOWN])):
+        same = [Claim(known.id, *[getattr(claim, field) for field in "statement paper here holds note".split()])
+                for known, claim in zip([TRUE, FALSE, UNKNOWN], claims, strict=True)]  # fmt: skip
+        write_reproduction(tmp_path / name, DOCUMENT, same, {})
+    done = compare(tmp_path, {"first": tmp_path / "one", "second": tmp_path / "two"}, "Both")
+    assert [claim.holds for claim in done.claims] == [True, False, None]
+    assert done.claims[1].note == "Holds in 1 of 2 runs that measured it."
+    report = (tmp_path / "report.md").read_text()
+    assert "[report.md](one/report.md)" in report
+    assert "second" in (tmp_path / "tables" / "claims.csv").read_text()
+
+
+def test_a_comparison_refuses_what_cannot_be_compared(tmp_path):
+    write_reproduction(tmp_path / "one", DOCUMENT, [TRUE], {})
+    write_reproduction(tmp_path / "two", DOCUMENT, [FALSE], {})
+    with pytest.raises(BadInput, match="same paper"):
+        compare(tmp_path, {"one": tmp_path / "one", "two": tmp_path / "two"})
+    with pytest.raises(BadInput, match="nothing to compare"):
+        compare(tmp_path, {})
+    (tmp_path / "one" / "survey").mkdir()
+    with pytest.raises(BadInput, match="of its own"):
+        compare(tmp_path / "one", {"two": tmp_path / "two"})
+
+
+def test_every_experiment_explains_itself():
+    assert all(experiment.__doc__ for experiment in EXPERIMENTS.values())

@@ -1,0 +1,123 @@
+"""What a user can get wrong is answered with one sentence that says what, where and what to do."""
+
+import re
+
+import pytest
+
+import attnscope
+from attnscope import BadInput, Sentence, survey
+
+PLAIN = ["the key", "the dogs see"]
+
+
+def refused(match: str, *arguments, **options) -> None:
+    with pytest.raises(BadInput, match=match) as raised:
+        survey(*arguments, **options)
+    text = str(raised.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert not re.search(r"\.\s+[A-Z]", text), "one sentence"
+
+
+@pytest.mark.parametrize(
+    ("lines", "match"),
+    [
+        ("1\tthe\t_\tDET\n\n", r"^Line 1 of .*broken\.conllu has 4 columns"),
+        ("1\tthe\t_\tDET\t_\t_\tx\tdet\t_\t_\n\n", r"^Line 1 of .*broken\.conllu has the head 'x'"),
+        ("1\tthe\t_\tDET\t_\t_\t7\tdet\t_\t_\n\n", r"^Line 1 of .*broken\.conllu has the head 7"),
+        ("# text = no words\n\n", "no sentence"),
+        ("", "no sentence"),
+    ],
+)
+def test_malformed_conllu(small, tmp_path, lines: str, match: str) -> None:
+    path = tmp_path / "broken.conllu"
+    path.write_text(lines)
+    refused(match, small(), path)
+
+
+@pytest.mark.parametrize("corpus", [[], iter([]), ["", "  "]], ids=["list", "iterator", "blank"])
+def test_no_sentences(small, corpus) -> None:
+    refused("^There is no sentence in sentences in memory", small(), corpus)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("part_of_speech", "parts of speech"),
+        ("dependency_alignment", "heads and relations"),
+        ("dependency_type", "heads and relations"),
+        ("dependency_by_distance", "heads and relations"),
+    ],
+)
+def test_annotation_that_is_missing(small, name: str, what: str) -> None:
+    refused(rf"^{name} needs {what}, and the sentences of .* have none: give annotated ones", small(), PLAIN, [name])
+
+
+def test_without_annotation_only_what_needs_none_is_counted(small) -> None:
+    found = survey(small(), PLAIN)
+    assert list(found) == ["distance", "entropy", "variability", "null_attention", "patterns", "exemplars", "roles"]
+    tagged = survey(small(), [Sentence(("the", "key"), ("DET", "NOUN"))])
+    assert set(tagged) - set(found) == {"part_of_speech"}
+
+
+def test_unknown_names(small) -> None:
+    refused(r"^There is no statistic 'distances': choose part_of_speech, .* or roles\.$", small(), PLAIN, ["distances"])
+    refused(r"^There is no engine 'spark': choose one of local, ray, or", small(), PLAIN, engine="spark")
+    refused(r"^null is first, special, none or a list of positions, not 'last'\.$", small(), PLAIN, null="last")
+    refused(r"^null is first, special, none or a list of positions, not \[\]\.$", small(), PLAIN, null=[])
+    refused(r"^statistics= is a list of part_of_speech, .*, not 'distance'\.$", small(), PLAIN, "distance")
+    refused(r"^statistics= is a list of", small(), PLAIN, [])
+
+
+def test_numbers_that_are_too_small(small) -> None:
+    for name in ("shard_size", "tokens_per_batch", "threads"):
+        refused(rf"^{name} must be at least 1, not 0\.$", small(), PLAIN, **{name: 0})
+    refused("limit", small(), PLAIN, limit=0)
+
+
+def test_options_for_an_engine_that_takes_none(small) -> None:
+    refused(
+        r"^The local engine takes no options, but workers were given\.$", small(), PLAIN, engine_options={"workers": 2}
+    )
+
+
+def test_nothing_that_can_be_aligned(small) -> None:
+    reason = r"it has more than the 40 tokens that the model reads \(3\)"
+    refused(rf"^No sentence of sentences in memory could be read: {reason}\.$", small(), [Sentence(("the",) * 60)] * 3)
+
+
+def test_what_is_no_corpus(small, tmp_path) -> None:
+    refused("^This is a int: a corpus is", small(), 7)
+    refused("^There is no file", small(), tmp_path / "nowhere.conllu")
+    refused("^Item 1 of the corpus is a int", small(), ["the key", 3])
+
+
+def test_a_model_that_is_not_there() -> None:
+    with pytest.raises(BadInput, match="no/such-model"):
+        survey("no/such-model", PLAIN)
+
+
+def test_a_model_without_attention_weights(tiny) -> None:
+    """Mamba mixes tokens without attention."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.MambaConfig(
+        vocab_size=40, hidden_size=16, state_size=4, num_hidden_layers=2, pad_token_id=0, eos_token_id=5
+    )
+    model = attnscope.load(transformers.MambaForCausalLM(config), tokenizer=tiny.tokenizer("plain"))
+    refused(r"^MambaModel computed no attention in its decoder stack\.$", model, PLAIN)
+
+
+def test_a_table_the_survey_does_not_have(small) -> None:
+    found = survey(small(), PLAIN, ["distance", "exemplars"])
+    with pytest.raises(BadInput, match=r"^This survey has no 'entropy': it has distance, exemplars\.$"):
+        found["entropy"]
+    with pytest.raises(BadInput, match=r"^exemplars says nothing of whole layers: use result\(\)\.$"):
+        found["exemplars"].by_layer()
+
+
+def test_a_folder_without_a_survey(tmp_path) -> None:
+    with pytest.raises(BadInput, match=r"holds no finished survey: survey\.json is missing\.$"):
+        attnscope.Survey.load(tmp_path)

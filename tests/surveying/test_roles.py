@@ -1,0 +1,279 @@
+"""Every role can be reached, and a head that is made to have one is called by it."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from attnscope.statistics import STATISTICS, Batch, Frame, LayerAttention, Reading, merged, roles, with_errors
+from attnscope.statistics.roles import NEEDED
+from attnscope.syntax import Sentence
+
+Attend = Callable[[Reading, int], dict[int, float] | int]
+"""What a head looks at from one token: one position, or shares of several."""
+
+
+def reading(dice: random.Random, place: int, *, repeated: bool = False, framed: bool = False) -> Reading:
+    """Twelve to twenty words in a random tree: determiners and subjects before their head, at any distance."""
+    size = dice.randrange(12, 20)
+    words = [f"w{dice.randrange(10_000)}" for _ in range(size)]
+    if repeated:
+        words = words[: size // 2] * 2
+        size = len(words)
+    verb = dice.randrange(size)
+    relations = [
+        "root" if word == verb else dice.choice(["nsubj", "obj", "det", "advmod", "obl"]) for word in range(size)
+    ]
+    tags = ["VERB" if word == verb else dice.choice(["NOUN", "DET", "ADJ", "ADV"]) for word in range(size)]
+    heads = [-1 if word == verb else verb for word in range(size)]
+    for word in range(size):  # what hangs on other words, so that the verb is not the head of all
+        if word != verb and relations[word] == "det":
+            heads[word] = dice.choice([other for other in range(size) if relations[other] in ("root", "nsubj", "obl")])
+    sentence = Sentence(tuple(words), tuple(tags), tuple(heads), tuple(relations))
+    edge = [None] if framed else []
+    ids = [int(word[1:]) for word in words]
+    return Reading(
+        place,
+        sentence,
+        (*[90_001 for _ in edge], *ids, *[90_002 for _ in edge]),
+        (*["[CLS]" for _ in edge], *(f" {word}" for word in words), *["[SEP]" for _ in edge]),
+        (*[True for _ in edge], *[False] * size, *[True for _ in edge]),
+        (*edge, *range(size), *edge),
+    )
+
+
+def attention(one: Reading, attend: Attend) -> Tensor:
+    weights = torch.zeros(len(one), len(one))
+    for query in range(len(one)):
+        looked_at = attend(one, query)
+        for key, share in (looked_at if isinstance(looked_at, dict) else {looked_at: 1.0}).items():
+            weights[query, key] += share
+    assert torch.allclose(weights.sum(-1), torch.ones(len(one)))
+    return weights
+
+
+def padded(readings: list[Reading], heads: list[Attend]) -> Tensor:
+    longest = max(len(one) for one in readings)
+    weights = torch.zeros(len(readings), len(heads), longest, longest)
+    for number, one in enumerate(readings):
+        weights[number, :, : len(one), : len(one)] = torch.stack([attention(one, head) for head in heads])
+    return weights
+
+
+def tables_of(readings: list[Reading], heads: list[Attend], *, causal: bool, null: str) -> dict[str, pd.DataFrame]:
+    """The tables of one layer with these heads, out of six groups."""
+    labels = {
+        name: tuple(sorted({label for one in readings for label in getattr(one.sentence, name)}))
+        for name in ("tags", "relations")
+    }
+    frame = Frame(1, len(heads), causal, null, labels["tags"], labels["relations"])
+    parts = [readings[start::6] for start in range(6)]
+
+    seen = [LayerAttention(Batch(part, frame), 0, padded(part, heads)) for part in parts]
+
+    def fed(statistic, number: int):
+        statistic.update(seen[number])
+        return statistic
+
+    tables = {}
+    for name in NEEDED:
+        kind = STATISTICS[name]
+        groups = [fed(kind.empty(frame), number) for number in range(6)]
+        if kind.second_pass is not None:
+            whole = merged(groups)
+            groups = [fed(kind.second_pass.after(whole, frame), number) for number in range(6)]
+        tables[name] = with_errors(groups, lambda statistic: statistic.result())
+    return tables
+
+
+def spread(one: Reading, query: int, causal: bool) -> dict[int, float]:
+    keys = range(query + 1) if causal else range(len(one))
+    return {key: 1 / len(keys) for key in keys}
+
+
+def induction(one: Reading, query: int) -> int:
+    earlier = [place for place in range(query) if one.token_ids[place] == one.token_ids[query]]
+    return earlier[-1] + 1 if earlier else 0
+
+
+def repeated(one: Reading, query: int) -> int:
+    earlier = [place for place in range(query) if one.token_ids[place] == one.token_ids[query]]
+    return earlier[-1] if earlier else 0
+
+
+def tagged(tag: str) -> Attend:
+    def attend(one: Reading, query: int) -> dict[int, float]:
+        keys = [key for key in range(len(one)) if one.sentence.tags[key] == tag] or [query]
+        return {key: 1 / len(keys) for key in keys}
+
+    return attend
+
+
+def from_tag(tag: str) -> Attend:
+    """Rests on the first token, but from tokens of one part of speech looks anywhere."""
+    dice = random.Random(5)
+    return lambda one, query: dice.randrange(1, len(one)) if one.sentence.tags[query] == tag else 0
+
+
+def to_head(relation: str) -> Attend:
+    def attend(one: Reading, query: int) -> int | dict[int, float]:
+        if one.sentence.relations[query] == relation:
+            return one.sentence.heads[query]
+        return spread(one, query, causal=False)
+
+    return attend
+
+
+def to_dependent(relation: str) -> Attend:
+    def attend(one: Reading, query: int) -> dict[int, float]:
+        found = [
+            word
+            for word in range(len(one))
+            if one.sentence.heads[word] == query and one.sentence.relations[word] == relation
+        ]
+        return {word: 1 / len(found) for word in found} if found else spread(one, query, causal=False)
+
+    return attend
+
+
+def fixed(one: Reading, query: int) -> dict[int, float]:
+    """The same map for every text, and no pattern: two to five before."""
+    keys = [max(query - back, 0) for back in (2, 3, 4, 5)]
+    return {key: keys.count(key) / 4 for key in keys}
+
+
+def wild(one: Reading, query: int) -> int:
+    """Anything, by what the token is."""
+    return one.token_ids[query] % len(one)
+
+
+def named(heads: dict[str, Attend], **options) -> None:
+    """Each head has the role it was made for."""
+    dice = random.Random(3)
+    more = {name: options.pop(name) for name in ("repeated", "framed") if name in options}
+    readings = [reading(dice, place, **more) for place in range(60)]
+    table = roles(tables_of(readings, list(heads.values()), **options))
+    assert dict(zip(heads, table["role"], strict=True)) == {role: role for role in heads}
+    assert len(table) == len(heads)
+    assert table[["layer", "head"]].drop_duplicates().shape[0] == len(heads)
+    assert table["value"].between(0, 1 + 1e-6).all()
+    assert table["evidence"].str.fullmatch(r"[A-Z0-9].*\.").all()
+    assert not any(row.role in row.also.split(", ") for row in table.itertuples())
+
+
+def test_roles_in_a_causal_model() -> None:
+    named(
+        {
+            "previous token": lambda one, query: max(query - 1, 0),
+            "same token": lambda one, query: query,
+            "first token (sink)": lambda one, query: 0,
+            "broad": lambda one, query: spread(one, query, causal=True),
+        },
+        causal=True,
+        null="first",
+    )
+
+
+def test_roles_on_a_sequence_that_is_repeated() -> None:
+    named(
+        {
+            "induction (what followed last time)": induction,
+            "repeated token": repeated,
+            "previous token": lambda one, query: max(query - 1, 0),
+        },
+        causal=True,
+        null="first",
+        repeated=True,
+    )
+
+
+def test_roles_in_a_bidirectional_model() -> None:
+    named(
+        {
+            "next token": lambda one, query: min(query + 1, len(one) - 1),
+            "previous token": lambda one, query: max(query - 1, 0),
+            "to verbs": tagged("VERB"),
+            "to nouns": tagged("NOUN"),
+            "from adverbs": from_tag("ADV"),
+            "det → its head": to_head("det"),
+            "head → its obl": to_dependent("obl"),
+            "broad": lambda one, query: spread(one, query, causal=False),
+            "bound to position": fixed,
+            "bound to content": wild,
+        },
+        causal=False,
+        null="first",
+    )
+
+
+def test_roles_between_special_tokens() -> None:
+    named(
+        {
+            "special tokens (sink)": lambda one, query: len(one) - 1 if query % 2 else 0,
+            "first token (sink)": lambda one, query: 0,
+            "previous token": lambda one, query: max(query - 1, 0),
+        },
+        causal=False,
+        null="special",
+        framed=True,
+    )
+
+
+def test_punctuation_as_a_sink() -> None:
+    dice = random.Random(4)
+    readings = []
+    for place in range(30):
+        one = reading(dice, place)
+        readings.append(
+            Reading(place, one.sentence, (*one.token_ids[:-1], 7), (*one.tokens[:-1], " ."), one.special, one.words)
+        )
+    table = roles(tables_of(readings, [lambda one, query: len(one) - 1], causal=False, null="first"))
+    assert table["role"].tolist() == ["punctuation (sink)"]
+
+
+def test_nothing_in_particular_is_mixed() -> None:
+    """Half the same map in every text, half anything: neither of the two."""
+
+    def half(one: Reading, query: int) -> dict[int, float]:
+        keys = fixed(one, query)
+        place = wild(one, query)
+        return {key: 0.6 * keys.get(key, 0) + 0.4 * (key == place) for key in {*keys, place}}
+
+    dice = random.Random(6)
+    table = roles(tables_of([reading(dice, place) for place in range(60)], [half], causal=False, null="first"))
+    assert table["role"].tolist() == ["mixed"]
+
+
+def test_with_patterns_alone_heads_are_named_too() -> None:
+    dice = random.Random(7)
+    tables = tables_of([reading(dice, place) for place in range(12)], [fixed, induction], causal=True, null="first")
+    table = roles({"patterns": tables["patterns"]})
+    assert table["role"].tolist() == ["mixed", "first token (sink)"]  # where nothing is repeated
+    assert math.isnan(table["value"].iloc[0])
+    assert table["also"].tolist() == ["", ""]
+
+
+def test_a_relation_must_beat_what_others_give() -> None:
+    """A head that looks at the verb from everywhere follows no relation."""
+    dice = random.Random(8)
+    readings = [reading(dice, place) for place in range(60)]
+    table = roles(tables_of(readings, [tagged("VERB")], causal=False, null="first"))
+    assert table["role"].tolist() == ["to verbs"]
+    assert "→" not in table["also"].iloc[0]
+
+
+def test_the_words_for_tags() -> None:
+    speech = pd.DataFrame(
+        {"layer": 0, "head": [0, 1], "direction": ["to", "from"], "tag": ["PROPN", "own"], "value": [0.7, 0.8]}
+    ).assign(error=0.01, chance=0.1)
+    patterns = pd.DataFrame(
+        {"layer": 0, "head": [0, 1], "pattern": "previous", "value": 0.1, "error": 0.01, "chance": 0.1}
+    )
+    table = roles({"patterns": patterns, "part_of_speech": speech})
+    assert table["role"].tolist() == ["to proper nouns", "from own"]
+    assert table["value"].tolist() == [0.7, 0.8]
+    assert math.isclose(table["error"].iloc[0], 0.01)
+    assert table["evidence"].iloc[0].startswith("70% of the attention that counts goes to proper nouns (")

@@ -1,0 +1,105 @@
+"""However the corpus is cut, the figures are the same."""
+
+import pytest
+import torch
+
+from attnscope import Sentence, survey
+from attnscope.engine import local
+
+SIZES = [3, 12, 1, 9, 13, 2, 11, 12, 4, 10, 6, 14]
+
+
+@pytest.fixture(params=["gpt2", "bert", "bloom"])
+def model(request: pytest.FixtureRequest, tiny):
+    return tiny.load(request.param)
+
+
+def test_batches_of_any_size(model, lab, labels) -> None:
+    corpus = lab.sentences(4, SIZES)
+    one_by_one, few, together = (
+        survey(model, corpus, shard_size=4, tokens_per_batch=tokens) for tokens in (1, 64, 4096)
+    )
+    lab.assert_like(one_by_one, few, 1e-6, labels)
+    lab.assert_like(one_by_one, together, 1e-6, labels)
+
+
+def test_shards_of_any_size(model, lab, labels) -> None:
+    """With one sentence in a batch, so that rounding in the model is the same everywhere."""
+    corpus = lab.sentences(5, SIZES)
+    whole, *parts = (survey(model, corpus, shard_size=size, tokens_per_batch=1) for size in (100, 2, 5))
+    for part in parts:
+        lab.assert_like(whole, part, 1e-9, labels, errors=False)
+        assert part["distance"].result()["error"].notna().all()
+    assert whole["distance"].result()["error"].isna().all()  # one shard tells nothing of the spread
+
+
+def test_more_shards_than_groups(small, lab, labels) -> None:
+    corpus = lab.sentences(6, [3, 12, 5, 11] * 10)
+    names = ["distance", "variability", "exemplars", "part_of_speech"]
+    one, many = (survey(small(), corpus, names, shard_size=size, tokens_per_batch=1) for size in (40, 1))
+    lab.assert_like(one, many, 1e-9, labels, errors=False)
+    assert many.card["sentences"] == 40
+
+
+def test_sentences_in_any_order_give_the_same_sums(small, lab, labels) -> None:
+    corpus = lab.sentences(7, SIZES)
+    names = [name for name in labels if name != "exemplars"]  # of equal ones the earlier comes first
+    there, back = (survey(small(), order, names, shard_size=3) for order in (corpus, corpus[::-1]))
+    lab.assert_like(there, back, 1e-6, labels, errors=False)
+
+
+def test_twice_the_same_is_the_same_to_the_bit(model, lab) -> None:
+    corpus = lab.sentences(8, SIZES)
+    lab.assert_identical(survey(model, corpus, shard_size=3), survey(model, corpus, shard_size=3))
+
+
+def test_results_may_come_in_any_order(small, lab) -> None:
+    """Whatever the engine, shards are merged by their numbers."""
+    corpus = lab.sentences(9, SIZES)
+
+    def backwards(make_worker, items):
+        return reversed(list(local.run(make_worker, items)))
+
+    lab.assert_identical(survey(small(), corpus, shard_size=2), survey(small(), corpus, shard_size=2, engine=backwards))
+
+
+def test_a_model_by_name_and_the_model_itself(demo, lab) -> None:
+    by_name = survey("demo", "demo", limit=20)
+    lab.assert_identical(by_name, survey(demo, "demo", limit=20))
+    assert by_name.card["sentences"] == 20
+
+
+def test_a_corpus_that_can_be_read_only_once_serves_both_passes(small, lab) -> None:
+    corpus = lab.sentences(10, SIZES)
+    lab.assert_identical(survey(small(), corpus, shard_size=12), survey(small(), iter(corpus), shard_size=12))
+
+
+def test_a_conllu_file_and_its_sentences(small, lab, tmp_path) -> None:
+    corpus = lab.sentences(11, SIZES)
+    path = tmp_path / "corpus.conllu"
+    path.write_text("".join(conllu(sentence) for sentence in corpus))
+    from_file, from_memory = survey(small(), path, shard_size=4), survey(small(), corpus, shard_size=4)
+    assert from_file.card["corpus"] == "corpus.conllu"
+    for name in from_memory:
+        assert from_file[name].result().equals(from_memory[name].result())
+
+
+def conllu(sentence: Sentence) -> str:
+    rows = [
+        f"{place}\t{word}\t_\t{tag}\t_\t_\t{head + 1}\t{relation}\t_\t_"
+        for place, (word, tag, head, relation) in enumerate(
+            zip(sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True), start=1
+        )
+    ]
+    return "\n".join(rows) + "\n\n"
+
+
+def test_a_survey_leaves_the_model_as_it_was(tiny, lab) -> None:
+    model = tiny.load("bert", "sdpa")
+    model.model.train()
+    before = {name: parameter.clone() for name, parameter in model.model.named_parameters()}
+    survey(model, lab.sentences(12, SIZES), threads=1)
+    assert model.model.training
+    assert model.model.config._attn_implementation == "sdpa"
+    assert all(torch.equal(before[name], parameter) for name, parameter in model.model.named_parameters())
+    assert all(parameter.grad is None for parameter in model.model.parameters())
