@@ -1,9 +1,6 @@
 """The command line: parse, call one function, print. Whatever needs torch is imported inside its command."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +9,7 @@ from typer.core import TyperGroup
 
 from . import __version__
 from .errors import BadInput, WorkerDied
+from .progress import texts_done, tokens_done, working
 
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
 
@@ -75,7 +73,7 @@ def demo(
 
     Example: attnscope demo --out somewhere
     """
-    with _working("Recording the demo model"):
+    with working("Recording the demo model"):
         from .demo import run_demo, show
 
         result = run_demo(out)
@@ -102,7 +100,7 @@ def explain(
 
     Example: attnscope explain demo "the key to the cabinets" --method rollout --method blank_out
     """
-    with _working(f"Explaining with {model}"):
+    with working(f"Explaining with {model}"):
         from . import explaining
         from .capture import load
 
@@ -126,7 +124,7 @@ def report(
 
     Example: attnscope report demo "the key to the cabinets" -o report.html
     """
-    with _working(f"Recording {model}"):
+    with working(f"Recording {model}"):
         from .capture import load
         from .report import summary, write_report
 
@@ -149,7 +147,7 @@ def train(
 
     Example: attnscope train demo --out my-demo --seed 1
     """
-    with _working("Starting"):
+    with working("Starting"):
         from .lab import TASKS
     if task not in TASKS:
         raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
@@ -174,13 +172,13 @@ def trust(
 
     Example: attnscope trust demo demo --method raw --method rollout --limit 50
     """
-    with _working(f"Loading {model}"):
+    with working(f"Loading {model}"):
         from . import evaluation
         from .capture import load
 
         texts = evaluation.read_texts(corpus, limit)
         loaded = load(model)
-    with _texts_done() as watch:
+    with texts_done() as watch:
         result = evaluation.trust(loaded, texts, methods, out=out, resume=resume, watch=watch)
     if as_json:
         typer.echo(json.dumps(result.to_dict()))
@@ -222,6 +220,9 @@ def survey(
     workers: Annotated[int | None, typer.Option(help="How many Ray workers; all there is room for by default.")] = None,
     threads: Annotated[int | None, typer.Option(help="Of each worker; the same number gives the same bits.")] = None,
     shard_size: Annotated[int | None, typer.Option(help="How many texts are done at a time.")] = None,
+    tokens_per_batch: Annotated[
+        int, typer.Option(help="Tokens run together, padding included; more for a GPU.")
+    ] = 2048,
     figures: Annotated[
         list[str] | None, typer.Option("--figures", help="Also write figures as svg, pdf or png; may be given again.")
     ] = None,
@@ -233,14 +234,14 @@ def survey(
 
     Example: attnscope survey demo demo --out my-survey --limit 200
     """
-    with _working(f"Loading {model}"):
+    with working(f"Loading {model}"):
         from . import surveying
 
         options = {"address": address, "workers": workers}
         asked = {name: value for name, value in options.items() if value is not None}
         if asked and engine == "local":
             raise BadInput(f"--{', --'.join(asked)} is for --engine ray.")
-    with _tokens_done() as watch:
+    with tokens_done() as watch:
         result = surveying.survey(
             model,
             corpus,
@@ -253,6 +254,7 @@ def survey(
             limit=limit,
             data=data,
             shard_size=shard_size,
+            tokens_per_batch=tokens_per_batch,
             threads=threads,
             engine_options=asked,
             watch=watch,
@@ -262,7 +264,7 @@ def survey(
         typer.echo(json.dumps({"out": str(out), "card": dict(result.card), "figures": [str(path) for path in written]}))
         return
     typer.echo(result.summary())
-    typer.echo(f"Written: {out} (open {out / surveying.PAGE} in a browser)")
+    typer.echo(f"Written: {out}" + (f" (open {out / surveying.PAGE} in a browser)" if result.has_map else ""))
 
 
 @app.command()
@@ -288,11 +290,11 @@ def reproduce(
 
     Example: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019
     """
-    with _working(f"Preparing {paper}"):
+    with working(f"Preparing {paper}"):
         from .reproduce import EXPERIMENTS
     if paper not in EXPERIMENTS:
         raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(EXPERIMENTS)}.")
-    with _tokens_done() as watch:
+    with tokens_done() as watch:
         result = EXPERIMENTS[paper](
             out or Path(paper),
             scale=scale,
@@ -322,7 +324,7 @@ def bench(
 
     Example: attnscope bench flow --json
     """
-    with _working("Measuring"):
+    with working("Measuring"):
         from .bench import BENCHMARKS
 
         if name is not None and name not in BENCHMARKS:
@@ -346,69 +348,6 @@ def _null(text: str | None) -> str | list[int] | None:
         return [int(number) for number in text.split(",")]
     except ValueError:
         raise BadInput(f"--null is first, special, none, or positions such as 0,-1, not {text!r}.") from None
-
-
-@contextmanager
-def _texts_done() -> Iterator[Callable[[int, Any], None]]:
-    """On a terminal, say what the work will cost and then show how many texts are done and the time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("", total=None)
-
-        def watch(done: int, cost: Any) -> None:
-            if progress.tasks[0].total is None and console.is_terminal:
-                console.print(f"{cost}.", highlight=False)
-            progress.update(task, completed=done, total=cost.texts)
-
-        yield watch
-
-
-@contextmanager
-def _tokens_done() -> Iterator[Callable[[Any], None]]:
-    """On a terminal, show how far each pass over the corpus is, how many tokens a second, and the time left."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    text = TextColumn("{task.description}")
-    columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        tasks: dict[int, Any] = {}
-        begun: dict[int, float] = {}
-
-        def watch(at: Any) -> None:
-            begun.setdefault(at.number, time.monotonic())
-            if at.number not in tasks:
-                tasks[at.number] = progress.add_task("", total=at.size)
-            rate = at.tokens / max(time.monotonic() - begun[at.number], 1e-9)
-            what = f"pass {at.number} of {at.passes}, {at.tokens:,} tokens, {rate:,.0f}/s"
-            progress.update(tasks[at.number], completed=at.texts, description=what)
-
-        yield watch
-
-
-@contextmanager
-def _working(what: str) -> Iterator[None]:
-    """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output."""
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{what} …"):
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()
-        logging.set_verbosity_error()
-        yield
 
 
 def main() -> None:

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attnscope.reproduce import Claim
 from attnscope.reproduce.vig2019.criteria import CRITERIA, claims_of
 from attnscope.reproduce.vig2019.evidence import both, correlation, figure
+from attnscope.surveying import Survey
 
 IDS = (
     "tags-with-specialised-head-to tags-with-specialised-head-from nouns-head-share propn-heads-deep det-heads-shallow "
@@ -20,6 +22,10 @@ IDS = (
 
 Tables = dict[str, pd.DataFrame]
 Change = Callable[[Tables], None]
+
+
+def one_claim(claim: str, survey: Survey) -> Claim:
+    return next(criterion for criterion in CRITERIA if criterion.id == claim).claim(survey)
 
 
 def tag(tables: Tables, name: str, direction: str) -> pd.Series:
@@ -195,8 +201,7 @@ def test_all_hold_where_the_tables_show_what_the_paper_found(paper_tables, surve
 @pytest.mark.parametrize(("claim", "change"), FAILING)
 def test_it_fails_where_the_tables_show_otherwise(claim, change, paper_tables, survey_from):
     change(paper_tables)
-    found = {one.id: one for one in claims_of(survey_from(paper_tables))}
-    assert found[claim].holds is False
+    assert one_claim(claim, survey_from(paper_tables)).holds is False
 
 
 @pytest.mark.parametrize("statistic", BEHIND)
@@ -217,22 +222,31 @@ def test_figures_that_are_nothing_give_no_verdict(statistic, paper_tables, surve
 def test_one_missing_head_is_left_out(paper_tables, survey_from):
     entropy = paper_tables["entropy"]
     entropy.loc[at(entropy, 3, 3), "value"] = np.nan
-    claim = {one.id: one for one in claims_of(survey_from(paper_tables))}["distance-entropy-correlate"]
+    claim = one_claim("distance-entropy-correlate", survey_from(paper_tables))
     assert claim.holds
     assert "143 heads" in claim.note
+
+
+def test_a_head_that_rests_nearly_always_has_no_entropy(paper_tables, survey_from):
+    entropy = paper_tables["entropy"]
+    entropy.loc[at(entropy, 11, 11), "rows"] = 99.0
+    survey = survey_from(paper_tables)
+    assert "layer 11, head 11" not in one_claim("far-but-sharp-head", survey).here
+    assert "143 heads" in one_claim("distance-entropy-correlate", survey).note
+    entropy["rows"] = 3.0
+    assert one_claim("far-but-sharp-head", survey_from(paper_tables)).holds is None
 
 
 def test_a_rare_tag_is_not_judged(paper_tables, survey_from):
     speech = paper_tables["part_of_speech"]
     speech.loc[speech["tag"] == "VERB", "chance"] = 0.0005
-    claims = {one.id: one for one in claims_of(survey_from(paper_tables))}
-    assert claims["tags-with-specialised-head-to"].here.startswith("4 of 4 tags")
+    assert one_claim("tags-with-specialised-head-to", survey_from(paper_tables)).here.startswith("4 of 4 tags")
 
 
 def test_a_corpus_without_a_tag_says_so(paper_tables, survey_from):
     speech = paper_tables["part_of_speech"]
     paper_tables["part_of_speech"] = speech[speech["tag"] != "PROPN"]
-    claim = {one.id: one for one in claims_of(survey_from(paper_tables))}["propn-heads-deep"]
+    claim = one_claim("propn-heads-deep", survey_from(paper_tables))
     assert claim.holds is None
     assert "PROPN" in claim.note
 
@@ -240,7 +254,7 @@ def test_a_corpus_without_a_tag_says_so(paper_tables, survey_from):
 def test_relations_that_the_corpus_lacks_are_told(paper_tables, survey_from):
     kinds = paper_tables["dependency_type"]
     paper_tables["dependency_type"] = kinds[kinds["relation"] != "neg"]
-    claim = {one.id: one for one in claims_of(survey_from(paper_tables))}["aux-cc-det-expl-neg-lower"]
+    claim = one_claim("aux-cc-det-expl-neg-lower", survey_from(paper_tables))
     assert claim.holds
     assert claim.here.startswith("4 of 4")
     assert "neg" in claim.note
@@ -248,8 +262,7 @@ def test_relations_that_the_corpus_lacks_are_told(paper_tables, survey_from):
 
 def test_depth_is_not_judged_in_a_shallow_model(paper_tables, survey_from):
     shallow = {name: table[table["layer"] < 2] if "layer" in table else table for name, table in paper_tables.items()}
-    claims = claims_of(survey_from(shallow, layers=2))
-    assert next(claim for claim in claims if claim.id == "alignment-peaks-in-middle-layers").holds is None
+    assert one_claim("alignment-peaks-in-middle-layers", survey_from(shallow, layers=2)).holds is None
 
 
 def test_the_correlation_is_that_of_the_heads_with_both():

@@ -54,7 +54,7 @@ def test_the_smoke_run_writes_everything(smoke):
         assert claim.id in report
         assert claim.id in page
         assert claim.id in done.summary()
-    assert all((done.folder / "figures" / f"{name}.pdf").is_file() for name in FIGURES)
+    assert {path.stem for path in (done.folder / "figures").iterdir()} >= set(FIGURES)
     assert {"heads.csv", "part_of_speech.csv", "fig04_example_heads.csv", "tables_1_to_3_exemplars.csv"} <= {
         path.name for path in (done.folder / "tables").iterdir()
     }
@@ -71,19 +71,16 @@ def test_the_page_asks_for_nothing_and_tells_no_path(smoke):
     done, _ = smoke
     page = (done.folder / "report.html").read_text()
     assert "default-src 'none'" in page
-    assert not re.search(r"""(src|href)=["']?(?!data:)""", page)
+    assert not re.search(r"""(src|href)=(?!["']?data:)""", page)
     for text in (page, (done.folder / "report.md").read_text(), (done.folder / "claims.json").read_text()):
         assert str(done.folder) not in text
         assert str(Path.home()) not in text
 
 
-def test_a_second_run_says_so_and_a_resumed_one_gives_the_same_bytes(smoke):
+def test_a_second_run_says_so(smoke):
     done, _ = smoke
     with pytest.raises(BadInput, match="already holds a finished reproduction"):
         vig2019(done.folder, limit=60)
-    before = {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()}
-    assert vig2019(done.folder, limit=60, resume=True).claims == done.claims
-    assert {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_resumed_run_of_something_else_is_refused(smoke):
@@ -92,7 +89,7 @@ def test_a_resumed_run_of_something_else_is_refused(smoke):
         vig2019(done.folder, limit=50, resume=True)
 
 
-def test_a_killed_run_goes_on(tmp_path, smoke, undrawn):
+def test_a_killed_run_goes_on_and_a_finished_one_is_written_again_to_the_byte(tmp_path, smoke, undrawn):
     class Killed(Exception):
         pass
 
@@ -100,11 +97,15 @@ def test_a_killed_run_goes_on(tmp_path, smoke, undrawn):
         if progress.texts >= 24:
             raise Killed
 
+    out = tmp_path / "out"
     with pytest.raises(Killed):
-        vig2019(tmp_path / "out", limit=60, watch=kill)
+        vig2019(out, limit=60, watch=kill)
     with pytest.raises(BadInput, match="unfinished reproduction"):
-        vig2019(tmp_path / "out", limit=60)
-    assert vig2019(tmp_path / "out", limit=60, resume=True).claims == smoke[0].claims
+        vig2019(out, limit=60)
+    assert vig2019(out, limit=60, resume=True).claims == smoke[0].claims
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    vig2019(out, limit=60, resume=True)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_whatever_a_text_holds_stays_text(paper_tables, survey_from, tmp_path, undrawn):
@@ -192,8 +193,13 @@ def test_documents_are_cut_at_a_budget_and_have_several_sentences():
     texts = [sentence(long, "a", "one")] * 3 + [sentence(short, "b", "two"), sentence(short, "c", None)]
     found = list(documents_of(corpus(texts)))
     assert [(piece.parts, len(piece)) for piece in found] == [(2, 240)]
+    texts = [sentence(short, str(number), "one") for number in range(5)]
+    found = documents_of(corpus(texts), lambda one: one.name != "2")
+    assert [piece.parts for piece in found] == [2, 2]
+    assert "without 1 sentences" in found.name
+    texts = [sentence(short, "b", "two"), sentence(short, "c", None)]
     with pytest.raises(BadInput, match="no documents of several sentences"):
-        documents_of(corpus(texts[3:]))
+        documents_of(corpus(texts))
 
 
 def test_each_genre_has_its_report_and_all_are_compared(tmp_path, undrawn):

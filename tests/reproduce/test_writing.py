@@ -17,7 +17,7 @@ DOCUMENT = Document(
     "A & B",
     [
         Heading("One"),
-        Paragraph(["see ", Code("x_y"), " and ", Link("there", "a b/c.md"), " ", Strong("*bold*"), Emphasis("<i>")]),
+        Paragraph(["see ", Code("x_y"), " and ", Link("there", "a b/c"), " ", Strong("*bold*"), Emphasis("<i>")]),
         Table(["name", "value"], [["a|b", "1"], [[Strong("c")], "2\n3"]]),
     ],
 )
@@ -56,7 +56,7 @@ def test_the_page_escapes_everything():
     page = page_of(DOCUMENT, {})
     assert "<title>A &amp; B</title>" in page
     assert "<em>&lt;i&gt;</em>" in page
-    assert '<a href="a%20b/c.md">there</a>' in page
+    assert '<a href="a%20b/c.html">there</a>' in page
     assert "<td>a|b</td>" in page
 
 
@@ -69,7 +69,7 @@ def test_a_comparison_has_every_run(tmp_path):
     assert [claim.holds for claim in done.claims] == [True, False, None]
     assert done.claims[1].note == "Holds in 1 of 2 runs that measured it."
     report = (tmp_path / "report.md").read_text()
-    assert "[report.md](one/report.md)" in report
+    assert "[report](one/report.md)" in report
     assert "second" in (tmp_path / "tables" / "claims.csv").read_text()
 
 

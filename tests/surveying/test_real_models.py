@@ -16,13 +16,17 @@ from attnscope.syntax import sentences_of
 # word/tag/head/relation: heads are counted from one, and a word that is glued to the next ends in +
 MADE = [
     "I/PRON/4/nsubj did+/AUX/4/aux n't/PART/4/advmod expect/VERB/0/root that+/PRON/4/obj !/PUNCT/4/punct",
-    "Kathmandu+/PROPN/4/nmod:poss 's/PART/1/case oldest/ADJ/4/amod bookshops/NOUN/5/nsubj reopened/VERB/0/root"
-    " yesterday+/NOUN/5/obl ,/PUNCT/10/punct and/CCONJ/10/cc tourists/NOUN/10/nsubj queued/VERB/5/conj"
-    " outside+/ADV/10/advmod ./PUNCT/5/punct",
+    (
+        "Kathmandu+/PROPN/4/nmod:poss 's/PART/1/case oldest/ADJ/4/amod bookshops/NOUN/5/nsubj reopened/VERB/0/root"
+        " yesterday+/NOUN/5/obl ,/PUNCT/10/punct and/CCONJ/10/cc tourists/NOUN/10/nsubj queued/VERB/5/conj"
+        " outside+/ADV/10/advmod ./PUNCT/5/punct"
+    ),
     "Thanks/NOUN/0/root for/ADP/4/case the/DET/4/det attachments/NOUN/1/nmod",
-    "The/DET/2/det hyperparameters/NOUN/5/nsubj that/PRON/4/obj mattered/VERB/2/acl:relcl were/VERB/0/root"
-    " the/DET/8/det unglamorous/ADJ/8/amod ones+/NOUN/5/xcomp ,/PUNCT/11/punct she/PRON/11/nsubj"
-    " wrote+/VERB/5/parataxis ./PUNCT/5/punct",
+    (
+        "The/DET/2/det hyperparameters/NOUN/5/nsubj that/PRON/4/obj mattered/VERB/2/acl:relcl were/VERB/0/root"
+        " the/DET/8/det unglamorous/ADJ/8/amod ones+/NOUN/5/xcomp ,/PUNCT/11/punct she/PRON/11/nsubj"
+        " wrote+/VERB/5/parataxis ./PUNCT/5/punct"
+    ),
     "Call/VERB/0/root 555+/NUM/1/obj -+/PUNCT/4/punct 0199/NUM/2/list now+/ADV/1/advmod !!/PUNCT/1/punct",
     "Where/ADV/2/advmod is/VERB/0/root everybody+/PRON/2/nsubj ?/PUNCT/2/punct",
     "Please/INTJ/2/discourse reread/VERB/0/root Schaumburg-Lippe+/PROPN/5/nmod:poss 's/PART/3/case memo/NOUN/2/obj",
@@ -51,8 +55,8 @@ def corpus() -> list[Sentence]:
     return [*own, *islice(short, 12 - len(own))]
 
 
-def by_characters(sentence: Sentence, offsets: list[tuple[int, int]]) -> list[int | None]:
-    """The word of each token, character by character."""
+def by_characters(sentence: Sentence, offsets: list[tuple[int, int]], special: list[bool]) -> list[int | None]:
+    """The word of each token, character by character; a lone space belongs to the word behind it."""
     text = sentence.text
     of_character: list[int | None] = [None] * (len(text) + 1)
     place = 0
@@ -61,9 +65,11 @@ def by_characters(sentence: Sentence, offsets: list[tuple[int, int]]) -> list[in
         of_character[place : place + len(word)] = [number] * len(word)
         place += len(word)
     words = []
-    for start, end in offsets:
+    for (start, end), quiet in zip(offsets, special, strict=True):
         inside = [of_character[place] for place in range(start, end) if of_character[place] is not None]
-        words.append(max(sorted(set(inside)), key=inside.count) if inside else None)
+        behind = [word for word in of_character[end:] if word is not None]
+        word = max(sorted(set(inside)), key=inside.count) if inside else behind[0]
+        words.append(None if quiet else word)
     return words
 
 
@@ -77,15 +83,16 @@ def test_a_real_model(name: str, causal: bool, corpus, real_model, reference, sa
     examples = []
     for sentence, record in zip(corpus, model.records([one.text for one in corpus], stack=stack), strict=True):
         encoding = model.tokenizer(sentence.text, return_offsets_mapping=True)
-        words = by_characters(sentence, encoding["offset_mapping"])
+        special = [bool(mark) for mark in record.special]
+        words = by_characters(sentence, encoding["offset_mapping"], special)
         if set(words) - {None} != set(range(len(sentence))):
             continue
         examples.append(
             reference.Example(
                 weights=record.weights.double().numpy()[list(few)][:, :2],
                 token_ids=encoding["input_ids"],
-                tokens=list(record.tokens),
-                special=[bool(mark) for mark in record.special],
+                tokens=[sentence.text[start:end] for start, end in encoding["offset_mapping"]],
+                special=special,
                 words=words,
                 tags=list(sentence.tags),
                 heads=list(sentence.heads),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import attnscope
 
-folder, limit, shard_size, moments = json.loads(sys.argv[1])
+folder, names, limit, shard_size, moments = json.loads(sys.argv[1])
 model = attnscope.load("demo")
 
 
@@ -51,7 +51,7 @@ def begin(name, kind, number):
     elif kind == "file":
         Path.replace = counted(number, Path.replace, True)
     attnscope.survey(
-        model, "demo", out=Path(folder) / name, limit=limit, shard_size=shard_size, threads=1, watch=watch
+        model, "demo", names, out=Path(folder) / name, limit=limit, shard_size=shard_size, threads=1, watch=watch
     )
 
 
@@ -63,6 +63,7 @@ for name, kind, number in moments:
     status = os.waitpid(child, 0)[1]
     print(name, os.WTERMSIG(status) if os.WIFSIGNALED(status) else "finished", flush=True)
 """
+NAMES = ["part_of_speech", "variability", "exemplars"]  # labels, a second pass, texts
 LIMIT, SHARD_SIZE, SHARDS = 12, 4, 3
 WRITTEN_WHILE_RUNNING = 1 + 2 * SHARDS
 
@@ -79,7 +80,7 @@ def uninterrupted(demo, tmp_path_factory: pytest.TempPathFactory) -> tuple[Surve
 
 
 def run(model, out: Path | None, **options) -> Survey:
-    return survey(model, "demo", out=out, limit=LIMIT, shard_size=SHARD_SIZE, threads=1, **options)
+    return survey(model, "demo", NAMES, out=out, limit=LIMIT, shard_size=SHARD_SIZE, threads=1, **options)
 
 
 def files(folder: Path) -> set[str]:
@@ -87,7 +88,7 @@ def files(folder: Path) -> set[str]:
 
 
 def killed_surveys(folder: Path, moments: list[tuple[str, str, int]]) -> None:
-    arguments = json.dumps([str(folder), LIMIT, SHARD_SIZE, moments])
+    arguments = json.dumps([str(folder), NAMES, LIMIT, SHARD_SIZE, moments])
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT, arguments], capture_output=True, text=True, check=False
     )
@@ -98,7 +99,7 @@ def killed_surveys(folder: Path, moments: list[tuple[str, str, int]]) -> None:
 def test_killed_at_any_moment(uninterrupted, demo, lab, tmp_path: Path) -> None:
     expected, written = uninterrupted
     assert written > WRITTEN_WHILE_RUNNING
-    dice = random.Random()  # another choice of moments every time
+    dice = random.Random()  # other moments every time; the message names them
     moments = [
         ("first-pass", "shard", dice.randint(1, SHARDS)),
         ("second-pass", "shard", dice.randint(SHARDS + 1, 2 * SHARDS)),

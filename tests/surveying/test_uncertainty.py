@@ -7,7 +7,7 @@ import numpy as np
 from attnscope import survey
 from attnscope.syntax import agreement_sentences
 
-NAMES = ["distance", "entropy", "patterns"]
+NAMES = ["distance", "entropy"]
 CORPORA, SENTENCES = 12, 60
 
 

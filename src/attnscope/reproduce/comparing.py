@@ -81,7 +81,7 @@ def _link(out: Path, folder: str | Path) -> Words:
     folder = Path(folder)
     if not folder.resolve().is_relative_to(out.resolve()):
         return folder.name
-    return [Link(REPORT, f"{folder.resolve().relative_to(out.resolve()).as_posix()}/{REPORT}")]
+    return [Link("report", f"{folder.resolve().relative_to(out.resolve()).as_posix()}/{Path(REPORT).stem}")]
 
 
 def _table(claims: Mapping[str, Sequence[Claim]]) -> pd.DataFrame:

@@ -29,7 +29,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Link:
-    """Text that leads to another file, whose place is told from that of the report."""
+    """Text that leads to another report: `target` is its path from here without a suffix, pages lead to pages."""
 
     text: str
     target: str

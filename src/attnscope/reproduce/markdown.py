@@ -66,6 +66,6 @@ def _piece(piece: Piece) -> str:
         case Emphasis():
             return f"<em>{escaped(piece.text)}</em>"
         case Link():
-            return f"[{escaped(piece.text)}]({quote(piece.target)})"
+            return f"[{escaped(piece.text)}]({quote(piece.target)}.md)"
         case str():
             return escaped(piece)

@@ -92,7 +92,7 @@ def _piece(piece: Piece) -> str:
         case Emphasis():
             return f"<em>{escape(piece.text)}</em>"
         case Link():
-            return f'<a href="{escape(quote(piece.target))}">{escape(piece.text)}</a>'
+            return f'<a href="{escape(quote(piece.target))}.html">{escape(piece.text)}</a>'
         case str():
             return escape(piece)
 

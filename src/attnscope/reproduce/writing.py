@@ -77,8 +77,7 @@ def write_reproduction(
 
 
 def _draw(plot: Plot, stem: Path) -> Path:
-    """Draw a figure for print and for the screen; the path is that for the screen."""
-    plot.save(stem.with_suffix(".pdf"))
+    """Draw a figure, as shapes or as a picture of dots."""
     drawing = plot.save(stem.with_suffix(".svg"))
     if drawing.stat().st_size <= LARGEST_DRAWING:
         return drawing

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..capture import InstrumentedModel
 from ..corpora import CORPORA, dataset_file
 from ..errors import BadInput
@@ -54,9 +56,7 @@ def chosen_statistics(asked: Sequence[str | type[Any]] | None, corpus: Corpus) -
 
 
 def _annotation(corpus: Corpus) -> set[str]:
-    """What the first sentence has; a parser gives everything."""
-    if corpus.parser is not None:
-        return {TAGS, PARSE}
+    """What the first sentence has; a parser that cannot be loaded is told here, before anything is written."""
     first = next(corpus.sentences())
     parsed = first.heads is not None and first.relations is not None
     return ({TAGS} if first.tags is not None else set()) | ({PARSE} if parsed else set())
@@ -84,8 +84,10 @@ def identity(model: InstrumentedModel) -> dict[str, str]:
     digest = hashlib.sha256(model.model.config.to_json_string(use_diff=False).encode())
     for name, parameter in model.model.named_parameters():
         digest.update(name.encode())
-        # a few numbers of each tell another training from this one, and reading all would take longer than it is worth
-        digest.update(parameter.detach().flatten()[:64].float().cpu().numpy().tobytes())
+        # the first numbers of each, and the sum of all its bytes: quick, and a changed number changes it
+        data = parameter.detach().cpu().contiguous()
+        digest.update(data.flatten()[:64].float().numpy().tobytes())
+        digest.update(str(int(data.view(torch.uint8).sum(dtype=torch.int64))).encode())
     name = str(model.model.config.name_or_path or type(model.model).__name__)
     return {"name": Path(name).name if Path(name).is_dir() else name, "fingerprint": digest.hexdigest()[:16]}
 

@@ -70,13 +70,13 @@ class Survey:
 
     def view(self) -> Any:
         """The head map for a notebook: any statistic, the role of each head, its exemplars."""
-        told = {name: table for name, table in self.tables.items() if name in TOLD_APART or set(HEADS) <= set(table)}
+        told = {name: table for name, table in self.tables.items() if name in TOLD_APART or _is_map(table)}
         return survey_view(told, self.card, by_layer=self.layer_tables)
 
     @property
     def has_map(self) -> bool:
         """Whether there is a figure for each head to draw."""
-        return any(name not in TOLD_APART and set(HEADS) <= set(table) for name, table in self.tables.items())
+        return any(name not in TOLD_APART and _is_map(table) for name, table in self.tables.items())
 
     def report(self, path: str | Path) -> Path:
         """Write the head map as one offline page."""
@@ -145,6 +145,14 @@ class Survey:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
+
+
+def _is_map(table: pd.DataFrame) -> bool:
+    """Whether a table has one figure for each head, or one for each head and label."""
+    if not set(HEADS) <= set(table):
+        return False
+    labels = [name for name in table if name not in HEADS and not pd.api.types.is_numeric_dtype(table[name])]
+    return not table.duplicated([*HEADS, *labels]).any()
 
 
 def _from_parquet(path: Path) -> pd.DataFrame:

@@ -4,7 +4,8 @@ The corpus is read again for a statistic that needs a second pass. Memory does n
 merged as they come, into a fixed number of groups, out of which the standard errors are made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -86,45 +87,51 @@ def survey(
         "threads": job.threads,
     }
     if folder is not None and (folder / CARD).exists():
-        finished = Survey.load(folder)
-        check_recipe(folder / CARD, finished.card, recipe)
-        now = {"corpus_fingerprint": corpus_fingerprint(source, size)}  # read only if nothing else differs
-        check_recipe(folder / CARD, finished.card, now)
-        clear(folder)
-        return finished
+        return _finished(folder, recipe, source, size)
     on_engine = _with_options(engine, job.threads, engine_options)  # refused before anything is written
-    ledger = Ledger(folder, recipe)
     passes = Passes(
         corpus=source,
         shard_size=size,
         # elsewhere a model given by name is loaded by name, and one that is at hand travels
         model=loaded if engine == "local" else model,
         engine=on_engine,
-        ledger=ledger,
+        ledger=Ledger(folder, recipe),
         count=1 + any(kind.second_pass is not None for kind in chosen.values()),
         watch=watch,
     )
-    first, groups = _all_passes(passes, job)
+    with _threads_restored():
+        first, groups = _all_passes(passes, job)
+        shape = ShardWorker(loaded, job).shape
     _check_found(first, source)
     tables, by_layer = _tables(groups)
     if wants_roles:
         tables[ROLES] = roles(tables)
-    shape = ShardWorker(loaded, job).shape
-    card = {
-        **card_of(loaded.model),
-        **recipe,
-        "corpus_fingerprint": passes.fingerprint,
-        "layers": shape.layers,
-        "heads": shape.heads,
-        "causal": shape.causal,
-        **dict(first.totals),
-        "skipped": dict(first.skipped),
-    }
-    result = Survey(tables, by_layer, card)
+    read = {**first.totals, "skipped": dict(first.skipped), "corpus_fingerprint": passes.fingerprint}
+    result = Survey(tables, by_layer, {**card_of(loaded.model), **recipe, **vars(shape), **read})
     if folder is not None:
         result.save(folder)
-        ledger.close()
+        passes.ledger.close()
     return result
+
+
+def _finished(folder: Path, recipe: Mapping[str, Any], source: Corpus, shard_size: int) -> Survey:
+    """The survey that a folder holds, if it is the one that is asked for."""
+    finished = Survey.load(folder)
+    check_recipe(folder / CARD, finished.card, recipe)
+    # the corpus is read only if nothing else differs
+    check_recipe(folder / CARD, finished.card, {"corpus_fingerprint": corpus_fingerprint(source, shard_size)})
+    clear(folder)
+    return finished
+
+
+@contextmanager
+def _threads_restored() -> Iterator[None]:
+    """Workers set the number of threads; where one runs in this process, the user's own is put back."""
+    threads = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _all_passes(passes: Passes, job: Job) -> tuple[Fold, dict[str, list[Any]]]:

@@ -48,7 +48,7 @@ def corpus_of(
     found = _opened(scale.corpus if asked is None else asked, scale, data, parser, limit)
     if whole and found.parser is not None:
         found = Corpus(found.name, None, None, found.sentences)
-    return found if limit is None else _spread(found, limit)
+    return found if limit is None else spread(found, limit)
 
 
 def _opened(asked: Any, scale: Scale, data: str | Path | None, parser: Any, limit: int | None) -> Corpus:
@@ -72,7 +72,7 @@ def _opened(asked: Any, scale: Scale, data: str | Path | None, parser: Any, limi
     )
 
 
-def _spread(corpus: Corpus, limit: int) -> Corpus:
+def spread(corpus: Corpus, limit: int) -> Corpus:
     """So many of its sentences, as evenly spread as can be; the first ones where nobody knows how many there are."""
     if limit < 1:
         raise BadInput(f"A limit is at least one sentence, not {limit}.")
@@ -108,26 +108,33 @@ def _only(corpus: Corpus, name: str) -> Callable[[], Iterator[Sentence | str]]:
     return lambda: (sentence for sentence in corpus.sentences() if genre(sentence) == name)
 
 
-def documents_of(corpus: Corpus) -> Corpus:
-    """The documents of the corpus in pieces of several sentences each; what stands alone is left out."""
-    if next(_pieces(corpus), None) is None:
+def documents_of(corpus: Corpus, readable: Callable[[Sentence], bool] = bool) -> Corpus:
+    """The documents of the corpus in pieces of several sentences each; what stands alone is left out.
+
+    A piece ends before a sentence that is not readable, or one such would cost the whole document.
+    """
+    unreadable = sum(not readable(sentence) for sentence in corpus.sentences())
+    pieces = tuple(_pieces(corpus, readable))
+    if not pieces:
         raise BadInput(
             f"{corpus.name} has no documents of several sentences: give a corpus that names them, such as ud_ewt."
         )
-    size = sum(1 for _ in _pieces(corpus))
-    return Corpus(f"{corpus.name}, as documents", size, None, lambda: _pieces(corpus))
+    without = f" without {unreadable} sentences that cannot be aligned" if unreadable else ""
+    return Corpus(f"{corpus.name}, as documents{without}", len(pieces), None, lambda: iter(pieces))
 
 
-def _pieces(corpus: Corpus) -> Iterator[Sentence]:
+def _pieces(corpus: Corpus, readable: Callable[[Sentence], bool]) -> Iterator[Sentence]:
     for document, together in groupby(corpus.sentences(), key=lambda sentence: sentence.document):
         if document is None:
             continue
         piece: list[Sentence] = []
         for sentence in together:
-            if piece and sum(map(len, piece)) + len(sentence) > DOCUMENT_WORDS:
+            good = readable(sentence)
+            if not good or sum(map(len, piece)) + len(sentence) > DOCUMENT_WORDS:
                 yield from _several(piece)
                 piece = []
-            piece.append(sentence)
+            if good:
+                piece.append(sentence)
         yield from _several(piece)
 
 

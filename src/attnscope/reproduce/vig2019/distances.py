@@ -1,5 +1,7 @@
 """Claims on null attention (section 5.2.3), and on how far and how broadly heads look (5.3.3)."""
 
+import pandas as pd
+
 from ...surveying import Survey
 from ..judging import Criterion, Finding, Unmeasured
 from .dependencies import EITHER, FACTOR
@@ -11,6 +13,9 @@ WITH_ENTROPY, WITH_ALIGNMENT = 0.61, -0.73
 CERTAIN = 0.001
 LOW_ENTROPY = 0.25
 ALMOST_ALL = 0.97
+LEAST_ROWS = 100
+"""An entropy over fewer rows than this is not known: such a head rests nearly always."""
+FEW_ROWS = "heads whose entropy rests on fewer than 100 rows are left out"
 NULLS = {
     "first": "Null attention is attention to the first token.",
     "special": "Null attention is here attention to the special tokens, on which such a model rests.",
@@ -45,8 +50,16 @@ def _spread(survey: Survey) -> Finding:
     )
 
 
-def _correlates(survey: Survey, statistic: str, paper: float, **labels: str) -> Finding:
-    xs, ys = both(heads_of(survey, "distance"), heads_of(survey, statistic, **labels))
+def _known_entropy(survey: Survey) -> pd.DataFrame:
+    entropy = heads_of(survey, "entropy")
+    known = entropy[entropy["rows"] >= LEAST_ROWS]
+    if known.empty:
+        raise Unmeasured(f"No head has an entropy that rests on at least {LEAST_ROWS} rows in this corpus.")
+    return known
+
+
+def _correlates(survey: Survey, other: pd.DataFrame, paper: float) -> Finding:
+    xs, ys = both(heads_of(survey, "distance"), other)
     r, p, (low, high) = correlation(xs, ys)
     return Finding(
         f"r = {r:.2f}, p {'< 0.001' if p < CERTAIN else f'= {p:.3f}'}",
@@ -56,30 +69,27 @@ def _correlates(survey: Survey, statistic: str, paper: float, **labels: str) -> 
 
 
 def _with_entropy(survey: Survey) -> Finding:
-    return _correlates(survey, "entropy", WITH_ENTROPY)
+    return _correlates(survey, _known_entropy(survey), WITH_ENTROPY)
 
 
 def _with_alignment(survey: Survey) -> Finding:
-    return _correlates(survey, "dependency_alignment", WITH_ALIGNMENT, **EITHER)
+    return _correlates(survey, heads_of(survey, "dependency_alignment", **EITHER), WITH_ALIGNMENT)
 
 
 def _far_but_sharp(survey: Survey) -> Finding:
     keys = ["layer", "head"]
-    distance = heads_of(survey, "distance")
-    entropy = heads_of(survey, "entropy")
-    columns = [*keys, "value", "error", *(["rows_share"] if "rows_share" in entropy else [])]
-    joint = distance.merge(entropy[columns], on=keys, suffixes=("", "_entropy"))
+    entropy = _known_entropy(survey)[[*keys, "value", "error", "rows_share"]]
+    joint = heads_of(survey, "distance").merge(entropy, on=keys, suffixes=("", "_entropy"))
     if len(joint) < 4:
         raise Unmeasured("Fewer than four heads have both a distance and an entropy.")
     joint["rank"] = joint["value_entropy"].rank(method="min")
     best = joint.loc[joint["value"].idxmax()]
-    rows = f" Its entropy rests on {best['rows_share']:.0%} of the rows." if "rows_share" in joint else ""
     return Finding(
         f"{figure(best['value'], best['error'])} tokens and {figure(best['value_entropy'], best['error_entropy'])} nats"
         f" at {head_name(best)}",
         bool(best["rank"] <= LOW_ENTROPY * len(joint)),
         f"Its entropy is number {int(best['rank'])} from below of {len(joint)} heads; the mean is "
-        f"{joint['value_entropy'].mean():.2f}.{rows}",
+        f"{joint['value_entropy'].mean():.2f}. It rests on {best['rows_share']:.0%} of the rows; the others are null.",
     )
 
 
@@ -128,7 +138,7 @@ CRITERIA: tuple[Criterion[Survey], ...] = (
     Criterion(
         "distance-entropy-correlate",
         "Heads that look far look broadly.",
-        "r over heads is positive with p < 0.001, and at least two thirds of the paper's (0.41)",
+        "r over heads is positive with p < 0.001, and at least two thirds of the paper's (0.41); " + FEW_ROWS,
         "r = 0.61, p < 0.001",
         _with_entropy,
     ),
@@ -142,7 +152,7 @@ CRITERIA: tuple[Criterion[Survey], ...] = (
     Criterion(
         "far-but-sharp-head",
         "The head that looks furthest is not broad: it has one of the lowest entropies.",
-        "the head with the greatest mean distance has an entropy in the lowest quarter of the heads",
+        "the head with the greatest mean distance has an entropy in the lowest quarter of the heads; " + FEW_ROWS,
         "14.2 tokens and 0.41 nats at layer 5, head 1",
         _far_but_sharp,
     ),

@@ -1,17 +1,19 @@
 """The experiment: survey a corpus as the paper did, judge its claims, and write the report."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...capture import InstrumentedModel, load
 from ...errors import BadInput
 from ...surveying import Survey, survey
+from ...surveying.aligning import read_sentence
 from ...surveying.passes import Watch
-from ...syntax import Corpus
+from ...syntax import Sentence, Unaligned
 from ..comparing import compare
 from ..writing import SURVEY, Reproduction, checked_folder, write_reproduction
-from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named
+from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named, spread
 from .criteria import claims_of
 from .genres import genre_figures
 from .report import report_of
@@ -49,11 +51,18 @@ def reproduce_vig2019(
     """
     chosen = scale_named(scale)
     folder = checked_folder(out, resume=resume)
-    texts = _texts(chosen, corpus, data, parser, limit, by_genre=by_genre, documents=documents)
+    limit = chosen.limit if limit is None else limit
+    # sentences that are spread out would not follow each other: of documents, the limit counts them and not sentences
+    taken = None if documents else limit
+    texts = corpus_of(corpus, chosen, data=data, parser=parser, limit=taken, whole=by_genre or documents)
     if texts.parser is not None:
         next(texts.sentences(), None)  # a parser that cannot be loaded is told now, before anything is written
-    parts = genres_of(texts) if by_genre else {}
+    parts = genres_of(texts) if by_genre and not documents else {}
     loaded = _loaded(model, chosen)
+    if documents:
+        joined = documents_of(texts, partial(_is_readable, loaded))
+        texts = joined if limit is None else spread(joined, limit)
+        parts = genres_of(texts) if by_genre else {}
     options: dict[str, Any] = {"null": null, "engine": engine, "resume": resume, "watch": watch}
     if not by_genre:
         return _one(folder, survey(loaded, texts, out=folder / SURVEY, **options))
@@ -61,23 +70,13 @@ def reproduce_vig2019(
     return _all_genres(folder, surveys)
 
 
-def _texts(
-    scale: Scale,
-    corpus: Any,
-    data: str | Path | None,
-    parser: Any,
-    limit: int | None,
-    *,
-    by_genre: bool,
-    documents: bool,
-) -> Corpus:
-    limit = scale.limit if limit is None else limit
-    whole = by_genre or documents
-    if not documents:
-        return corpus_of(corpus, scale, data=data, parser=parser, limit=limit, whole=whole)
-    # sentences that are spread out would not follow each other: here the limit counts documents
-    opened = corpus_of(corpus, scale, data=data, parser=parser, limit=None, whole=True)
-    return corpus_of(documents_of(opened), scale, data=None, parser=None, limit=limit, whole=False)
+def _is_readable(model: InstrumentedModel, sentence: Sentence) -> bool:
+    """Whether the words of a sentence meet the model's tokens."""
+    try:
+        read_sentence(model.reader, sentence, 0, frozenset())
+    except Unaligned:
+        return False
+    return True
 
 
 def _loaded(model: InstrumentedModel | str | None, scale: Scale) -> InstrumentedModel:

@@ -1,0 +1,69 @@
+"""Long work on a terminal: that it goes on, how far it is, how fast, and the time left. Nothing where no one looks."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def texts_done() -> Iterator[Callable[[int, Any], None]]:
+    """On a terminal, say what the work will cost and then show how many texts are done and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def watch(done: int, cost: Any) -> None:
+            if progress.tasks[0].total is None and console.is_terminal:
+                console.print(f"{cost}.", highlight=False)
+            progress.update(task, completed=done, total=cost.texts)
+
+        yield watch
+
+
+@contextmanager
+def tokens_done() -> Iterator[Callable[[Any], None]]:
+    """On a terminal, show how far each pass over the corpus is, how many tokens a second, and the time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    text = TextColumn("{task.description}")
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        tasks: dict[int, Any] = {}
+        begun: dict[int, float] = {}
+
+        def watch(at: Any) -> None:
+            begun.setdefault(at.number, time.monotonic())
+            if at.number not in tasks:
+                tasks[at.number] = progress.add_task("", total=at.size)
+            rate = at.tokens / max(time.monotonic() - begun[at.number], 1e-9)
+            what = f"pass {at.number} of {at.passes}, {at.tokens:,} tokens, {rate:,.0f}/s"
+            progress.update(tasks[at.number], completed=at.texts, description=what)
+
+        yield watch
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} …"):
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        logging.set_verbosity_error()
+        yield
