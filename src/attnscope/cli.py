@@ -239,6 +239,8 @@ def survey(
 
         options = {"address": address, "workers": workers}
         asked = {name: value for name, value in options.items() if value is not None}
+        if unknown := set(figures or ()) - {"svg", "pdf", "png"}:
+            raise BadInput(f"Figures are svg, pdf or png, not {', '.join(sorted(unknown))}.")
         if asked and engine == "local":
             raise BadInput(f"--{', --'.join(asked)} is for --engine ray.")
     with tokens_done() as watch:

@@ -43,12 +43,12 @@ def tokens_done() -> Iterator[Callable[[Any], None]]:
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         tasks: dict[int, Any] = {}
-        begun: dict[int, float] = {}
+        begun = {1: time.monotonic()}  # when each pass began: the first with the work, the next with the end of that
 
         def watch(at: Any) -> None:
-            begun.setdefault(at.number, time.monotonic())
             if at.number not in tasks:
                 tasks[at.number] = progress.add_task("", total=at.size)
+            begun[at.number + 1] = time.monotonic()
             rate = at.tokens / max(time.monotonic() - begun[at.number], 1e-9)
             what = f"pass {at.number} of {at.passes}, {at.tokens:,} tokens, {rate:,.0f}/s"
             progress.update(tasks[at.number], completed=at.texts, description=what)

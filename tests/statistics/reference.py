@@ -437,13 +437,13 @@ def is_repeated(example: Example, i: int, j: int) -> bool:
 
 
 def is_induction(example: Example, i: int, j: int) -> bool:
-    """The key comes right after the last earlier occurrence of the query's token."""
+    """The key comes right after the last earlier occurrence of the query's token, and is not the query itself."""
     occurrences = [
         position
         for position in range(i)
         if example.token_ids[position] == example.token_ids[i] and not example.special[position]
     ]
-    return not example.special[i] and len(occurrences) > 0 and j == max(occurrences) + 1
+    return not example.special[i] and len(occurrences) > 0 and j == max(occurrences) + 1 and j < i
 
 
 def is_first(example: Example, i: int, j: int) -> bool:
@@ -477,7 +477,8 @@ def exemplars(examples: list[Example], null: Null, top: int) -> Table:
             pairs = kept_pairs(example, null)
             if pairs:
                 weight, i, j = largest(example, pairs, layer, head)
-                candidates.append((weight, sentence, i, j))
+                if weight > 0:
+                    candidates.append((weight, sentence, i, j))
         candidates.sort(key=lambda candidate: (-candidate[0], candidate[1]))
         seen: list[list[int]] = []
         for weight, sentence, i, j in candidates:

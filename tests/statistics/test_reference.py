@@ -436,7 +436,7 @@ def test_patterns_both_ways(reference, sentence):
 def test_induction_goes_by_the_last_occurrence(reference, sentence):
     example = sentence(np.eye(4), "a a b a")
     pairs = {(i, j) for i in range(4) for j in range(4) if reference.is_induction(example, i, j)}
-    assert pairs == {(1, 1), (3, 2)}  # the second a follows its own earlier self; the third follows position 1, not 0
+    assert pairs == {(3, 2)}  # behind the first a stands an a itself; the third follows position 1, not 0
 
 
 def test_special_tokens_are_neither_repeated_nor_induced(reference, sentence):

@@ -88,7 +88,7 @@ class Layout:
         position = np.arange(count)
         like = ids[:, None] == ids
         last = np.where(np.tril(like, -1), position, -1).max(1)
-        seen = last >= 0
+        seen = (last >= 0) & (last + 1 < position)
         child = position[heads >= 0]
         parent = heads[child]
         relations = np.array([RELATIONS.index(relation) for relation in reading.sentence.relations or ()])

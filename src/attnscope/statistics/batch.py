@@ -153,17 +153,18 @@ class Batch:
         """Each token of the text with the token behind its last occurrence, where there was one and this counts."""
         position = torch.arange(self.longest)
         last = torch.where(self.same_token.tril(-1), position, -1).amax(2)
-        sentence, query = (last >= 0).nonzero(as_tuple=True)
+        # not where it stands right behind itself: that would be plain attention to itself
+        sentence, query = ((last >= 0) & (last + 1 < position)).nonzero(as_tuple=True)
         key = last[sentence, query] + 1
         kept = self.kept[sentence, query, key]
         return Pairs(sentence[kept], query[kept], key[kept])
 
     @cached_property
-    def distances(self) -> Float[Tensor, "2 pair"]:
-        """How far each key stands before each query, and how far behind it, for all pairs in rows of keys."""
+    def distances(self) -> tuple[Float[Tensor, "query key"], ...]:
+        """How far each key stands before each query and, unless the model is causal, how far behind it."""
         position = torch.arange(self.longest, dtype=torch.float32)
         before = position.unsqueeze(1) - position
-        return torch.stack([before.clamp_min(0).flatten(), (-before).clamp_min(0).flatten()])
+        return (before.clamp_min(0),) if self.frame.causal else (before.clamp_min(0), (-before).clamp_min(0))
 
     def other_queries(self, pairs: Pairs) -> Int[Tensor, " pair"]:
         """How many other tokens may look at the attended token of each pair; at least 1, to divide by."""

@@ -94,7 +94,8 @@ class DependencyAlignment(RatioStatistic):
 
     def ratio(self) -> Ratio:
         """Linked attention over all attention, beside chance and the best fixed offset."""
-        labels = [(label.split(" ")[0], label.split(" ")[1]) for label in self.linked.labels]
+        # directions have no space in them, relations may
+        labels = [(label.partition(" ")[0], label.partition(" ")[2]) for label in self.linked.labels]
         wider = wider_labels(labels)
         linked, others, linked_pairs, linked_at_offset = (
             torch.einsum("ln,n...->l...", wider, tally.sums)

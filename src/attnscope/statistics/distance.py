@@ -28,10 +28,10 @@ class Distance(RatioStatistic):
 
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
-        # by pairs, not by the sums of rows and columns, and each side by itself: large numbers that cancel lose digits
-        pairs = attention.kept.flatten(2)
-        for side, distances in zip((self.before, self.behind), attention.batch.distances.to(pairs), strict=True):
-            side.add(attention.layer, (pairs @ distances).double().sum(0))
+        # each side by itself, row by row: large numbers that cancel lose digits, and so do long sums in float32
+        for side, distances in zip((self.before, self.behind), attention.batch.distances, strict=False):
+            rows = (attention.kept * distances.to(attention.kept)).sum(-1)
+            side.add(attention.layer, rows.double().sum((0, 2)))
         self.mass.add(attention.layer, attention.mass)
 
     def ratio(self) -> Ratio:

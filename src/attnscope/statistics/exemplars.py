@@ -51,7 +51,8 @@ class Exemplars:
         places = torch.tensor([reading.place for reading in readings]).unsqueeze(1).expand(rows.shape)
         found = torch.stack([places, rows.cpu(), best_rows.squeeze(2).argmax(-1).cpu()], dim=-1)
         waiting = self.waiting.setdefault(attention.layer, [])
-        waiting.append((row_values.double().cpu().T, found.transpose(0, 1)))
+        values = row_values.double().cpu().masked_fill(row_values.cpu() <= 0, NOTHING)
+        waiting.append((values.T, found.transpose(0, 1)))
         for reading in readings:
             self.texts.setdefault(reading.place, (reading.tokens, reading.sentence.text))
         if sum(values.shape[1] for values, _ in waiting) >= RANKED_TOGETHER:

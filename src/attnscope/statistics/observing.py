@@ -26,6 +26,8 @@ def observer(
             size = max(1, elements // weights[0].numel())
             starts = range(0, len(readings), size)
             parts.extend((slice(start, start + size), Batch(readings[start : start + size], frame)) for start in starts)
+        if weights.device.type == "mps":  # it has no float64
+            weights = weights.cpu()
         for chosen, part in parts:
             attention = LayerAttention(part, layer, weights[chosen, :, : part.longest, : part.longest].float())
             for statistic in statistics:

@@ -74,7 +74,7 @@ def _candidates(tables: Mapping[str, pd.DataFrame]) -> list[pd.DataFrame]:
 
 def _patterns(table: pd.DataFrame) -> pd.DataFrame:
     pattern, value, chance = table["pattern"], table["value"], table["chance"]
-    position = pattern.isin(POSITIONS) & (value >= POSITION_SHARE)
+    position = pattern.isin(POSITIONS) & (value >= POSITION_SHARE) & (value >= TAG_LIFT * chance)
     repeat = pattern.isin(REPEATS) & (value >= REPEAT_SHARE) & (value >= REPEAT_LIFT * chance)
     sink = pattern.isin(SINKS) & (value >= RESTING)
     chosen = table[position | repeat | sink]
@@ -114,7 +114,7 @@ def _tags(table: pd.DataFrame) -> pd.DataFrame:
 def _relations(table: pd.DataFrame) -> pd.DataFrame:
     expected = table[["focus_offset_value", "focus_of_others"]].max(axis=1)
     gain = table["focus"] - expected
-    follows = (table["focus"] >= FOCUS_SHARE) & (gain >= LEAST_GAIN) & ~(gain < 2 * table["focus_error"])
+    follows = (table["focus"] >= FOCUS_SHARE) & (gain >= LEAST_GAIN) & (gain >= 2 * table["focus_error"])
     single = (table["relation"] != "any") & (table["direction"] != "either")
     chosen = table.assign(gain=gain)[follows & single & (table["links"] >= LEAST_LINKS)]
     to_head = chosen["direction"] == "dependent_to_head"
@@ -136,7 +136,12 @@ def _bound(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     names = pd.Series(MIXED, index=table.index)
     names[table["value"] <= POSITION_BOUND] = "bound to position"
     names[table["value"] >= CONTENT_BOUND] = "bound to content"
-    evidence = [f"Its attention varies by {row.value:.2f} from text to text (0 to 1)." for row in table.itertuples()]
+    evidence = [
+        "No text was long enough to tell how its attention varies."
+        if math.isnan(row.value)
+        else f"Its attention varies by {row.value:.2f} from text to text (0 to 1)."
+        for row in table.itertuples()
+    ]
     return _named(table, names, evidence, 0.0)
 
 

@@ -19,46 +19,62 @@ POSITIONS = 10
 def _blocks(attention: LayerAttention) -> Float64[Tensor, "sentence head query key"] | None:
     """The attention among the first tokens of each sentence that has as many; None if none has."""
     readings, starts = attention.batch.readings, attention.batch.first_counted
+    skips_special = attention.batch.frame.null == "special"
     blocks = [
         attention.kept[sentence, :, start : start + POSITIONS, start : start + POSITIONS]
         for sentence, (reading, start) in enumerate(zip(readings, starts, strict=True))
-        if start + POSITIONS <= len(reading) and not (start and any(reading.special[start : start + POSITIONS]))
+        if start + POSITIONS <= len(reading) and not (skips_special and any(reading.special[start : start + POSITIONS]))
     ]
     return torch.stack(blocks).to("cpu", torch.float64) if blocks else None
 
 
 @dataclass
 class Deviations(RatioStatistic):
-    """The second pass: absolute deviations from the means, over twice the attention; 0 for one same map, at most 1."""
+    """The second pass: absolute deviations from the means, over twice the attention; 0 for one same map, at most 1.
+
+    Without some of the texts the means would be others. `signs` says how the deviations follow the means, to first
+    order, so that standard errors by leaving out texts are right though the corpus is not read again for each.
+    """
 
     first_tokens: ClassVar[int] = POSITIONS
 
     means: Float64[Tensor, "layer head query key"]
     deviations: Tally
     mass: Tally
+    maps: Tally
+    signs: Tally
     sentences: Tally
 
     @classmethod
     def after(cls, first: "Variability", frame: Frame) -> "Deviations":
         """One that has seen nothing, for the means of the first pass."""
-        size = (frame.layers, frame.heads)
-        return cls(first.means(), Tally.zeros(SOLE, *size), Tally.zeros(SOLE, *size), Tally.zeros(SOLE, 1, 1))
+        size, maps = (frame.layers, frame.heads), first.maps.blank()
+        return cls(
+            means=first.means(),
+            deviations=Tally.zeros(SOLE, *size),
+            mass=Tally.zeros(SOLE, *size),
+            maps=maps,
+            signs=maps.blank(),
+            sentences=Tally.zeros(SOLE, 1, 1),
+        )
 
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
         blocks = _blocks(attention)
         if blocks is not None:
-            self.deviations.add(attention.layer, (blocks - self.means[attention.layer]).abs().sum((0, 2, 3)))
+            away = blocks - self.means[attention.layer]
+            self.deviations.add(attention.layer, away.abs().sum((0, 2, 3)))
             self.mass.add(attention.layer, blocks.sum((0, 2, 3)))
+            self.maps.sums[0, attention.layer] += blocks.sum(0)
+            self.signs.sums[0, attention.layer] += away.sign().sum(0)
             self.sentences.sums += len(blocks) * (attention.layer == 0)
 
     def ratio(self) -> Ratio:
         """Deviations over twice the attention."""
-        return Ratio(
-            self.deviations.sums,
-            2 * self.mass.sums,
-            beside={"sentences": self.sentences.sums.expand_as(self.mass.sums)},
-        )
+        sentences = self.sentences.sums
+        shift = self.maps.sums / sentences.flatten() - self.means
+        deviations = self.deviations.sums - (shift * self.signs.sums).sum((-2, -1))
+        return Ratio(deviations, 2 * self.mass.sums, beside={"sentences": sentences.expand_as(deviations)})
 
 
 @dataclass

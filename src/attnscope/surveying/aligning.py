@@ -25,10 +25,15 @@ def read_sentence(reader: Reader, sentence: Sentence, place: int, needs: frozens
     inputs = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
     if encoded.offsets is None:
         words = encoded.word_ids
-        if {word for word in words if word is not None} != set(range(len(sentence))):
+        if needs and {word for word in words if word is not None} != set(range(len(sentence))):
             raise Unaligned("a word has no token")
     else:
-        words = words_of_tokens(sentence.spans, encoded.offsets, encoded.special)
+        try:
+            words = words_of_tokens(sentence.spans, encoded.offsets, encoded.special)
+        except Unaligned:
+            if needs:
+                raise
+            words = encoded.word_ids  # no statistic asks for the annotation of words, so any will do
     reading = Reading(
         place=place,
         sentence=sentence,

@@ -1,7 +1,8 @@
 """What a survey is asked: which statistics, of which stack, with what left out."""
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..statistics import NEEDED, PARSE, ROLES, STATISTICS, TAGS
 from ..syntax import Corpus, sentences_of
 
 MEANINGS = {TAGS: "parts of speech", PARSE: "heads and relations"}
+NAMES: dict[Any, str] = {kind: name for name, kind in STATISTICS.items()}
 SHARD_SIZE, SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 64, 8, 256, 32
 """Texts in a shard where the size of the corpus is not known; where it is, about so many shards within these limits."""
 
@@ -37,12 +39,11 @@ def chosen_statistics(asked: Sequence[str | type[Any]] | None, corpus: Corpus) -
         raise BadInput(f"statistics= is a list of {', '.join(STATISTICS)}, {ROLES}, not {asked!r}.")
     chosen: dict[str, type[Any]] = {}
     for one in asked:
-        if isinstance(one, str) and one != ROLES:
-            if one not in STATISTICS:
-                raise BadInput(f"There is no statistic {one!r}: choose {', '.join(STATISTICS)} or {ROLES}.")
-            chosen[one] = STATISTICS[one]
-        elif not isinstance(one, str):
-            chosen[one.__name__] = one
+        if one != ROLES:
+            name, kind = _named(one)
+            if name in chosen and chosen[name] is not kind:
+                raise BadInput(f"Two statistics are called {name}: give each a name of its own.")
+            chosen[name] = kind
     for name, kind in chosen.items():
         if missing := [MEANINGS[need] for need in kind.needs if need not in offered]:
             raise BadInput(
@@ -53,6 +54,29 @@ def chosen_statistics(asked: Sequence[str | type[Any]] | None, corpus: Corpus) -
     if wants_roles:
         chosen |= {name: STATISTICS[name] for name in NEEDED if offered >= set(STATISTICS[name].needs)}
     return chosen, wants_roles
+
+
+def _named(one: Any) -> tuple[str, type[Any]]:
+    """A statistic by its name, or a class; a class of ours goes by the name it has here."""
+    if isinstance(one, str):
+        if one not in STATISTICS:
+            raise BadInput(f"There is no statistic {one!r}: choose {', '.join(STATISTICS)} or {ROLES}.")
+        return one, STATISTICS[one]
+    name = str(NAMES.get(one) or getattr(one, "__name__", type(one).__name__))
+    if not all(hasattr(one, part) for part in ("empty", "update", "from_state", "needs", "second_pass")):
+        raise BadInput(f"{name} is no statistic: give a class such as those of STATISTICS.")
+    if name == ROLES or STATISTICS.get(name, one) is not one:
+        raise BadInput(f"There is another statistic called {name}: give yours a name of its own.")
+    return name, one
+
+
+def left_out(chosen: Container[str]) -> dict[str, str]:
+    """The statistics that were not taken for want of annotation, and what they need."""
+    return {
+        name: " and ".join(MEANINGS[need] for need in kind.needs)
+        for name, kind in STATISTICS.items()
+        if name not in chosen and kind.needs
+    }
 
 
 def _annotation(corpus: Corpus) -> set[str]:
@@ -80,14 +104,15 @@ def usual_shard_size(corpus_size: int | None) -> int:
 
 
 def identity(model: InstrumentedModel) -> dict[str, str]:
-    """Tells a model from any other: its name, and a fingerprint of its settings and weights."""
-    digest = hashlib.sha256(model.model.config.to_json_string(use_diff=False).encode())
-    for name, parameter in model.model.named_parameters():
+    """Tells a model from any other: its name, and a fingerprint of its settings, weights and tokens."""
+    settings = model.model.config.to_dict()
+    for changing in ("_name_or_path", "transformers_version"):
+        settings.pop(changing, None)
+    words = sorted(model.tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+    digest = hashlib.sha256(json.dumps([settings, words], default=str, sort_keys=True).encode())
+    for name, tensor in sorted(model.model.state_dict().items()):
         digest.update(name.encode())
-        # the first numbers of each, and the sum of all its bytes: quick, and a changed number changes it
-        data = parameter.detach().cpu().contiguous()
-        digest.update(data.flatten()[:64].float().numpy().tobytes())
-        digest.update(str(int(data.view(torch.uint8).sum(dtype=torch.int64))).encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     name = str(model.model.config.name_or_path or type(model.model).__name__)
     return {"name": Path(name).name if Path(name).is_dir() else name, "fingerprint": digest.hexdigest()[:16]}
 

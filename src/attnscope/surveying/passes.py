@@ -1,7 +1,7 @@
 """One pass of some statistics over the corpus, shard by shard, on an engine."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -9,6 +9,7 @@ from typing import Any
 
 from ..capture import InstrumentedModel
 from ..engine import Engine
+from ..errors import BadInput
 from ..syntax import Corpus, Sentence
 from .folding import Fold
 from .ledger import Ledger, fingerprint_of
@@ -62,17 +63,22 @@ class Passes:
     watch: Watch | None
     read: Any = field(default_factory=hashlib.sha256)
     """The digest of all that the first pass reads."""
+    first: list[str] = field(default_factory=list)
+    """The fingerprint of each shard, as the first pass has read it."""
 
     def run(self, number: int, job: Job) -> Fold:
         """The merged groups of one pass; shards that the ledger has are not run again."""
         fold = Fold(job.statistics)
         fingerprints: dict[int, str] = {}
-        for shard, state in self.engine(
-            partial(ShardWorker, self.model, job), self._missing(number, fold, fingerprints)
-        ):
-            self.ledger.save(number, shard, fingerprints.pop(shard), state)
-            fold.offer(shard, self.ledger.recall(number, shard, state))
-            self._tell(number, fold)
+        results = self.engine(partial(ShardWorker, self.model, job), self._missing(number, fold, fingerprints))
+        try:
+            for shard, state in results:
+                self.ledger.save(number, shard, fingerprints.pop(shard), state)
+                fold.offer(shard, self.ledger.recall(number, shard, state))
+                self._tell(number, fold)
+        finally:
+            if isinstance(results, Generator):
+                results.close()  # at once, so that no worker goes on behind an error
         return fold
 
     def _missing(
@@ -83,6 +89,12 @@ class Passes:
             fingerprint = fingerprint_of(items)
             if number == 1:
                 self.read.update(fingerprint.encode())
+                self.first.append(fingerprint)
+            elif self.first[shard : shard + 1] != [fingerprint]:
+                raise BadInput(f"{self.corpus.name} gave other sentences when it was read again: give it as a list.")
+            else:
+                # what the first pass found of the whole corpus is part of what a shard of the second is made of
+                fingerprint = hashlib.sha256(f"{self.fingerprint} {fingerprint}".encode()).hexdigest()
             saved = self.ledger.saved(number, shard, fingerprint)
             if saved is None:
                 fingerprints[shard] = fingerprint

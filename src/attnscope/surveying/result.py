@@ -135,6 +135,7 @@ class Survey:
         read = f"{card['sentences']:,} sentences, {card['tokens']:,} tokens"
         lines = [f"{self.title}: {size}, {read}, null attention: {card['null']}."]
         lines += [f"Skipped {count:,}: {reason}." for reason, count in card["skipped"].items()]
+        lines += [f"Not taken: {name}, which needs {what}." for name, what in card.get("left_out", {}).items()]
         if ROLES in self:
             counts = self.tables[ROLES]["role"].value_counts()
             lines.append("Roles: " + ", ".join(f"{count} {role}" for role, count in counts.items()) + ".")
@@ -151,8 +152,8 @@ def _is_map(table: pd.DataFrame) -> bool:
     """Whether a table has one figure for each head, or one for each head and label."""
     if not set(HEADS) <= set(table):
         return False
-    labels = [name for name in table if name not in HEADS and not pd.api.types.is_numeric_dtype(table[name])]
-    return not table.duplicated([*HEADS, *labels]).any()
+    labels = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    return not table.duplicated(["layer", "head", *labels]).any()
 
 
 def _from_parquet(path: Path) -> pd.DataFrame:

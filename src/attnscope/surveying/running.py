@@ -20,7 +20,16 @@ from ..engine import engine as engine_named
 from ..errors import BadInput
 from ..statistics import ROLES, checked_null, merged, roles, with_errors
 from ..syntax import Corpus
-from .asking import at_least, chosen_statistics, identity, self_attention, source_of, usual_null, usual_shard_size
+from .asking import (
+    at_least,
+    chosen_statistics,
+    identity,
+    left_out,
+    self_attention,
+    source_of,
+    usual_null,
+    usual_shard_size,
+)
 from .folding import Fold
 from .ledger import Ledger, check_recipe, checked_folder, clear
 from .passes import Passes, Watch, corpus_fingerprint
@@ -31,7 +40,7 @@ TOKENS_PER_BATCH = 2048
 
 
 def survey(
-    model: InstrumentedModel | str,
+    model: Any,
     corpus: Any,
     statistics: Sequence[str | type[Any]] | None = None,
     engine: str | Engine = "local",
@@ -50,19 +59,20 @@ def survey(
 ) -> Survey:
     """What each head of a model does over a corpus, exactly, without ever holding its attention.
 
-    `corpus` is a CoNLL-U, text or JSON-lines file, "demo", a data set of `CORPORA` ("ud_ewt", "ud_ewt:dev") or of the
-    Hugging Face hub by its name, or any iterable of sentences, texts or lists of words; `parser` names the spaCy model
-    that parses texts. `statistics` are names of
+    `model` is a loaded model, or a name or folder. `corpus` is a CoNLL-U, text or JSON-lines file, "demo", a data set
+    of `CORPORA` ("ud_ewt", "ud_ewt:dev") or of the Hugging Face hub by its name, or any iterable of sentences, texts or
+    lists of words; `parser` names the spaCy model that parses texts. `statistics` are names of
     `STATISTICS`, "roles", or classes; by default all that the corpus has the annotation for. `null` says what is left
     out as null attention: "first", "special", "none" or positions; by default the first token of causal models and the
     special tokens of others.
 
     With a folder `out` every shard of `shard_size` texts is kept when it is done, and `resume` goes on from there to
     the very same tables. `engine` is "local" or "ray". The result has the same bits for any engine and any number of
-    workers, as long as the `threads` of each are as many. `watch` is told of progress after every shard.
+    workers on machines of one kind, as long as the `threads` of each are as many. `watch` is told of progress after
+    every shard.
     """
     folder = None if out is None else checked_folder(Path(out), resume, CARD)
-    loaded = load(model) if isinstance(model, str) else model
+    loaded = model if isinstance(model, InstrumentedModel) else load(model)
     source = source_of(corpus, parser, limit, data)
     chosen, wants_roles = chosen_statistics(statistics, source)
     job = Job(
@@ -93,7 +103,7 @@ def survey(
         corpus=source,
         shard_size=size,
         # elsewhere a model given by name is loaded by name, and one that is at hand travels
-        model=loaded if engine == "local" else model,
+        model=model if engine != "local" and isinstance(model, str) else loaded,
         engine=on_engine,
         ledger=Ledger(folder, recipe),
         count=1 + any(kind.second_pass is not None for kind in chosen.values()),
@@ -107,6 +117,8 @@ def survey(
     if wants_roles:
         tables[ROLES] = roles(tables)
     read = {**first.totals, "skipped": dict(first.skipped), "corpus_fingerprint": passes.fingerprint}
+    if statistics is None:
+        read["left_out"] = left_out(chosen)
     result = Survey(tables, by_layer, {**card_of(loaded.model), **recipe, **vars(shape), **read})
     if folder is not None:
         result.save(folder)

@@ -18,7 +18,7 @@ from ..statistics.null import first_counted
 from ..syntax import Parser, Sentence, Unaligned
 from .aligning import read_sentence
 
-PLACES = 1_000_000
+PLACES = 2**32
 """Sentences of a shard are numbered from its own number times this."""
 
 
@@ -54,7 +54,7 @@ class ShardWorker:
     """A model that reads shards. Made once on each worker."""
 
     def __init__(self, model: InstrumentedModel | str, job: Job) -> None:
-        loaded = load(model) if isinstance(model, str) else model
+        loaded = _on_gpu_if_any(model) if isinstance(model, str) else model
         self.job = job
         self.reader: Reader = loaded.reader
         self.body = body_of(loaded.reader)
@@ -130,6 +130,11 @@ class ShardWorker:
             batch.append(entry)
         if batch:
             yield batch
+
+
+def _on_gpu_if_any(name: str) -> InstrumentedModel:
+    """A model by name on a worker: on its GPU where it was given one, in float32 so that sums are the same."""
+    return load(name, device="cuda", dtype=torch.float32) if torch.cuda.is_available() else load(name)
 
 
 def _cut(encoded: Encoded, length: int) -> Encoded:

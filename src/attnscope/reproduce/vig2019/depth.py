@@ -29,11 +29,11 @@ def last(layers: int, parts: int) -> range:
 def middle_half(layers: int) -> range:
     """The layers without the first and the last quarter.
 
-    >>> middle_half(12)
-    range(3, 9)
+    >>> middle_half(12), middle_half(6), middle_half(30)
+    (range(3, 9), range(1, 5), range(7, 23))
     """
     _check(layers)
-    return range(round(layers / 4), layers - round(layers / 4))
+    return range(layers // 4, layers - layers // 4)
 
 
 def halves(layers: int) -> tuple[range, range]:

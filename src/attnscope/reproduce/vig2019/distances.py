@@ -62,7 +62,7 @@ def _correlates(survey: Survey, other: pd.DataFrame, paper: float) -> Finding:
     xs, ys = both(heads_of(survey, "distance"), other)
     r, p, (low, high) = correlation(xs, ys)
     return Finding(
-        f"r = {r:.2f}, p {'< 0.001' if p < CERTAIN else f'= {p:.3f}'}",
+        f"r = {r:.3f}, p {'< 0.001' if p < CERTAIN else f'= {p:.3f}'}",
         p < CERTAIN and r * paper > 0 and abs(r) >= abs(paper) / FACTOR,
         f"Pearson's r over {len(xs)} heads; 95% interval {low:.2f} to {high:.2f} when the heads are drawn again.",
     )
@@ -158,7 +158,7 @@ CRITERIA: tuple[Criterion[Survey], ...] = (
     ),
     Criterion(
         "null-attention-share",
-        "On average heads rest more than half of their attention on null tokens.",
+        "On average heads rest about half of their attention, or more, on null tokens.",
         "the mean share over heads is within a factor of 1.5 of the paper's (0.38 to 0.86)",
         "0.57",
         _null,

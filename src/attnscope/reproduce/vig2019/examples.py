@@ -100,7 +100,7 @@ def exemplars_of(survey: Survey, heads: Sequence[tuple[int, int]]) -> pd.DataFra
     table = survey.tables["exemplars"]
     asked = [(table["layer"] == layer) & (table["head"] == head) & (table["rank"] < SHOWN) for layer, head in heads]
     columns = ["layer", "head", "rank", "value", "query_token", "key_token", "tokens", "text", "query", "key"]
-    return pd.concat([table[mask] for mask in asked])[columns].reset_index(drop=True)
+    return pd.concat([table[:0], *(table[mask] for mask in asked)])[columns].reset_index(drop=True)
 
 
 def exemplar_block(exemplars: pd.DataFrame) -> Table:

@@ -132,7 +132,7 @@ CRITERIA: tuple[Criterion[Survey], ...] = (
     ),
     Criterion(
         "nouns-head-share",
-        "One head gives nouns twice the attention that heads give them on average.",
+        "One head gives nouns far more attention than heads give them on average.",
         "the head that gives nouns most gives at least 1.37 times the mean over heads (the paper's 2.05 over 1.5)",
         "0.43 at layer 9, head 0, against 0.21",
         _nouns,
