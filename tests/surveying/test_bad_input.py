@@ -1,11 +1,13 @@
 """What a user can get wrong is answered with one sentence that says what, where and what to do."""
 
 import re
+from itertools import count, islice
 
 import pytest
 
 import attnscope
-from attnscope import BadInput, Sentence, survey
+from attnscope import STATISTICS, BadInput, Sentence, survey
+from attnscope.syntax import Corpus, agreement_sentences
 
 PLAIN = ["the key", "the dogs see"]
 
@@ -121,3 +123,33 @@ def test_a_table_the_survey_does_not_have(small) -> None:
 def test_a_folder_without_a_survey(tmp_path) -> None:
     with pytest.raises(BadInput, match=r"holds no finished survey: survey\.json is missing\.$"):
         attnscope.Survey.load(tmp_path)
+
+
+def test_a_corpus_that_is_another_when_it_is_read_again_is_refused():
+    """The second pass of variability would hold the texts of one corpus against the means of another."""
+    seeds = count()
+    corpus = Corpus(
+        "shuffled", 8, None, lambda: (drawn.sentence for drawn in islice(agreement_sentences(next(seeds)), 8))
+    )
+    with pytest.raises(BadInput, match="gave other sentences when it was read again"):
+        attnscope.survey("demo", corpus, ["variability"])
+
+
+def test_what_is_no_statistic_is_told():
+    for wrong, said in (
+        (object, "is no statistic"),
+        (type("distance", (STATISTICS["entropy"],), {}), "called distance"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            attnscope.survey("demo", "demo", [wrong], limit=4)
+
+
+def test_a_class_of_ours_goes_by_its_own_name():
+    assert list(attnscope.survey("demo", "demo", [STATISTICS["distance"]], limit=8)) == ["distance"]
+
+
+def test_sentences_that_no_statistic_asks_words_of_are_not_skipped():
+    cannot = attnscope.Sentence(("can", "not"), ("AUX", "PART"), (-1, 0), ("root", "advmod"), spaces=(False, True))
+    assert attnscope.survey("demo", [cannot] * 4, ["distance"]).card["skipped"] == {}
+    with pytest.raises(BadInput, match="one token covers several words"):
+        attnscope.survey("demo", [cannot] * 4, ["part_of_speech"])
