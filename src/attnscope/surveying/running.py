@@ -117,8 +117,7 @@ def survey(
     if wants_roles:
         tables[ROLES] = roles(tables)
     read = {**first.totals, "skipped": dict(first.skipped), "corpus_fingerprint": passes.fingerprint}
-    if statistics is None:
-        read["left_out"] = left_out(chosen)
+    read["left_out"] = left_out(chosen) if statistics is None else {}
     result = Survey(tables, by_layer, {**card_of(loaded.model), **recipe, **vars(shape), **read})
     if folder is not None:
         result.save(folder)
