@@ -1,5 +1,6 @@
 """The survey beside the bare forward pass: the work it adds, a NumPy loop that does the same, and its memory."""
 
+import os
 import random
 import resource
 import subprocess
@@ -53,7 +54,7 @@ def measure_survey() -> Iterator[Figure]:
         max(streamed - bare, 0.0),
         kept - bare,
         0.10,
-        f"bare {bare:.0f} MB, survey {streamed:.0f} MB, all attentions {kept:.0f} MB",
+        f"one thread; bare {bare:.0f} MB, survey {streamed:.0f} MB, all attentions {kept:.0f} MB",
         unit="MB",
     )
 
@@ -157,9 +158,13 @@ def _one_head(weights: np.ndarray, layout: Layout) -> dict[str, np.ndarray]:
 
 
 def peak_megabytes(way: str) -> float:
-    """The largest memory of a process of its own that runs one batch in this way."""
+    """The largest memory of a process of its own that runs one batch in this way, on one thread.
+
+    Each further thread keeps buffers of the mathematical library, which differ from run to run.
+    """
     code = f"from attnscope.bench.survey import run_once; print(run_once({way!r}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=one_thread)  # noqa: S603
     return float(done.stdout.split()[-1])
 
 
