@@ -142,7 +142,9 @@ def test_what_cannot_be_written_is_a_failure(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to a child.")
 def test_stopping_it_leaves_a_short_line(tmp_path):
     code = (
-        "import os, signal\nfrom attnscope import cli\nfrom attnscope import lab\n"
+        # a shell starts background jobs with SIGINT ignored, and so may whatever runs the tests
+        "import os, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from attnscope import cli\nfrom attnscope import lab\n"
         "lab.TASKS['demo'] = lambda *args, **options: os.kill(os.getpid(), signal.SIGINT)\ncli.main()"
     )
     done = subprocess.run(
