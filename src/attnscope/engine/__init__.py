@@ -6,6 +6,7 @@ from typing import Any
 from ..errors import BadInput, WorkerDied
 from . import local, ray
 from .checkpoint import load_checkpoint, save_checkpoint
+from .recipe import check_recipe
 
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 
@@ -26,4 +27,4 @@ def engine(name: str | Engine) -> Engine:
     return ENGINES[name]
 
 
-__all__ = ["ENGINES", "Engine", "WorkerDied", "engine", "load_checkpoint", "save_checkpoint"]
+__all__ = ["ENGINES", "Engine", "WorkerDied", "check_recipe", "engine", "load_checkpoint", "save_checkpoint"]

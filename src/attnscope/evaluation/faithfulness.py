@@ -13,13 +13,14 @@ import numpy as np
 from ..attribution.choosing import Method, every_method, named_methods, runs_model, score_what_can_be
 from ..capture import InstrumentedModel
 from ..capture.encoding import Encoded, encode
+from ..engine import check_recipe
 from ..errors import BadInput
 from ..record import Model, Text
 from .baselines import BASELINES
 from .cost import Cost, price
 from .per_text import Figure, Question, figures_of
 from .result import CARD, Trust
-from .shards import Shard, check_recipe, save_shard, saved_shards
+from .shards import Shard, save_shard, saved_shards
 from .tabulating import tabulated
 
 WAYS_TO_RECORD: tuple[dict[str, Any], ...] = ({}, {"gradients": True}, {"gradients": True, "values": True})
@@ -87,7 +88,7 @@ def trust(
     }
     if folder is not None and (folder / CARD).exists():
         finished = Trust.load(folder)
-        check_recipe(folder, finished.card, recipe)
+        check_recipe(folder, "measurement", finished.card, recipe)
         shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
         return finished
     lengths = [len(one) for one in encoded]

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int64
 
-from ..engine import load_checkpoint, save_checkpoint
-from ..errors import BadInput
+from ..engine import check_recipe, load_checkpoint, save_checkpoint
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,6 @@ def saved_shards(folder: Path, recipe: Mapping[str, Any]) -> list[Shard]:
         if not path.exists():
             return found
         state = load_checkpoint(path)
-        check_recipe(path, state["recipe"], recipe)
+        check_recipe(path, "measurement", state["recipe"], recipe)
         found.append(Shard(state["values"].numpy(), state["lengths"].numpy()))
     return found
-
-
-def check_recipe(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
-    """Refuse to go on with what another measurement has begun."""
-    different = [name for name, value in ours.items() if theirs.get(name) != value]
-    if different:
-        raise BadInput(
-            f"{path} belongs to another measurement, which differs in {', '.join(different)}:"
-            " choose another folder, or ask the same again."
-        )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..engine import load_checkpoint, save_checkpoint
+from ..engine import check_recipe, load_checkpoint, save_checkpoint
 from ..errors import BadInput
 from ..files import written_atomically
 from ..syntax import Sentence
@@ -24,7 +24,7 @@ class Ledger:
             return
         written = self.folder / RECIPE
         if written.exists():
-            check_recipe(written, json.loads(written.read_text(encoding="utf-8")), recipe)
+            check_recipe(self.folder, "survey", json.loads(written.read_text(encoding="utf-8")), recipe)
         else:
             with written_atomically(written) as temporary:
                 temporary.write_text(json.dumps(dict(recipe), indent=1) + "\n", encoding="utf-8")
@@ -70,16 +70,6 @@ def fingerprint_of(items: Sequence[Sentence | str]) -> str:
     """Tells the sentences of one shard from any others."""
     plain = [item if isinstance(item, str) else vars(item) for item in items]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
-
-
-def check_recipe(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
-    """Refuse to go on with what another survey has begun."""
-    different = [name for name, value in ours.items() if theirs.get(name) != value]
-    if different:
-        raise BadInput(
-            f"{path.parent} belongs to another survey, which differs in {', '.join(different)}:"
-            " choose another folder, or ask the same again."
-        )
 
 
 def checked_folder(out: Path, resume: bool, finished: str) -> Path:

@@ -15,7 +15,7 @@ import torch
 
 from ..capture import InstrumentedModel, load
 from ..capture.card import card_of
-from ..engine import Engine
+from ..engine import Engine, check_recipe
 from ..engine import engine as engine_named
 from ..errors import BadInput
 from ..statistics import ROLES, checked_null, merged, roles, with_errors
@@ -31,7 +31,7 @@ from .asking import (
     usual_shard_size,
 )
 from .folding import Fold
-from .ledger import Ledger, check_recipe, checked_folder, clear
+from .ledger import Ledger, checked_folder, clear
 from .passes import Passes, Watch, corpus_fingerprint
 from .result import CARD, Survey
 from .shard import Job, ShardWorker
@@ -128,9 +128,9 @@ def survey(
 def _finished(folder: Path, recipe: Mapping[str, Any], source: Corpus, shard_size: int) -> Survey:
     """The survey that a folder holds, if it is the one that is asked for."""
     finished = Survey.load(folder)
-    check_recipe(folder / CARD, finished.card, recipe)
+    check_recipe(folder, "survey", finished.card, recipe)
     # the corpus is read only if nothing else differs
-    check_recipe(folder / CARD, finished.card, {"corpus_fingerprint": corpus_fingerprint(source, shard_size)})
+    check_recipe(folder, "survey", finished.card, {"corpus_fingerprint": corpus_fingerprint(source, shard_size)})
     clear(folder)
     return finished
 
