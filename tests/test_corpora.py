@@ -84,12 +84,12 @@ def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     """All but those that say that they need something; what a comment promises is checked where it is a value."""
     page = (Path(__file__).parents[1] / "docs" / "corpora.md").read_text()
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
     checked = 0
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         if block.startswith("# needs"):
             compile(block, "docs/corpora.md", "exec")
             continue
+        names: dict[str, object] = {}  # each as it stands, by itself
         exec(block, names)  # noqa: S102 - our own page
         for shown, value in re.findall(r"^([\w.(].*?)  # (\d+|'[^']*'|\(.*\))$", block, re.MULTILINE):
             assert eval(shown, names) == eval(value), shown  # noqa: S307 - our own page

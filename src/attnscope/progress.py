@@ -57,11 +57,18 @@ def tokens_done() -> Iterator[Callable[[Any], None]]:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output."""
+def waiting(what: str) -> Iterator[None]:
+    """Tell on a terminal that work goes on."""
     from rich.console import Console
 
     with Console(stderr=True).status(f"{what} …"):
+        yield
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output."""
+    with waiting(what):
         from transformers.utils import logging
 
         logging.disable_progress_bar()

@@ -39,13 +39,13 @@ def both():
 @pytest.mark.parametrize(
     ("name", "tally", "ours"),
     [
-        ("to", "to", "part_of_speech"),
-        ("from", "origin", "part_of_speech"),
         ("type", "to", "dependency_type"),
         ("distance", "before", "distance"),
         ("entropy", "total", "entropy"),
         ("rows", "rows", "entropy"),
         ("null", "null", "null_attention"),
+        ("most", "most", "null_attention"),
+        ("most_by_chance", "most_by_chance", "null_attention"),
     ],
 )
 def test_the_loop_comes_to_the_same_sums(both, name, tally, ours):
@@ -78,3 +78,14 @@ def test_the_loop_follows_the_same_relations(both, name, tally, direction):
     rows = [counted.labels.index(f"{direction} {relation}") for relation in bench.RELATIONS]
     assert sums[name].max() > 0
     np.testing.assert_allclose(counted.sums[rows].permute(1, 2, 0), sums[name], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("direction", ["to", "from"])
+@pytest.mark.parametrize(
+    ("tally", "name"), [("along", ""), ("largest", "_largest"), ("largest_by_chance", "_by_chance")]
+)
+def test_the_loop_comes_to_the_same_parts_of_speech(both, direction, tally, name):
+    found, sums = both
+    ours = getattr(found["part_of_speech"], tally)
+    chosen = [place for place, label in enumerate(ours.labels) if label.startswith(f"{direction} ")]
+    np.testing.assert_allclose(ours.sums[chosen].permute(1, 2, 0), sums[direction + name], rtol=1e-5, atol=1e-6)

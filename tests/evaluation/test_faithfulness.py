@@ -143,9 +143,9 @@ def test_what_is_saved_is_loaded_exactly_and_a_finished_run_is_given_back(demo, 
     pd.testing.assert_frame_equal(attnscope.Trust.load(tmp_path / "out").table, made.table, check_exact=True)
     again = attnscope.trust(demo, sentences[:3], resume=True, **asked)
     pd.testing.assert_frame_equal(again.table, made.table, check_exact=True)
-    with pytest.raises(BadInput, match="not an empty folder"):
+    with pytest.raises(BadInput, match="already holds a finished measurement"):
         attnscope.trust(demo, sentences[:3], **asked)
-    with pytest.raises(BadInput, match="another measurement, which differs in seed"):
+    with pytest.raises(BadInput, match=r"another measurement \(seed was 0, is now 1\)"):
         attnscope.trust(demo, sentences[:3], resume=True, seed=1, **asked)
 
 
@@ -205,8 +205,8 @@ def test_bad_input(demo, sentences, tmp_path):
     refused("batch_size must be at least 1, not 0", ["the key"], batch_size=0)
     refused("seed must be at least 0, not -1", ["the key"], seed=-1)
     (tmp_path / "file").write_text("")
-    refused("not an empty folder", ["the key"], out=tmp_path / "file")
-    refused("holds no measurement that could be resumed", ["the key"], out=tmp_path, resume=True)
+    refused("A measurement is kept in a folder, but .* is a file", ["the key"], out=tmp_path / "file")
+    refused("is not empty and holds no measurement", ["the key"], out=tmp_path, resume=True)
 
     def random(record):
         return raw(record)

@@ -19,7 +19,7 @@ def test_it_prints_the_table_and_the_verdict_and_keeps_them(tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["trust.csv", "trust.json"]
     again = RUNNER.invoke(app, [*ASKED, "--out", str(tmp_path / "out")])
     assert again.exit_code == 2
-    assert "not an empty folder" in again.stderr
+    assert "already holds a finished measurement" in again.stderr
     resumed = RUNNER.invoke(app, [*ASKED, "--out", str(tmp_path / "out"), "--resume", "--json"])
     assert json.loads(resumed.stdout)["card"]["texts"] == 3
 

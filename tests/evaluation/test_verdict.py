@@ -38,5 +38,5 @@ def test_it_names_a_better_layer():
 
 
 def test_it_warns_of_few_texts():
-    assert "These are only 5 texts: take the intervals as rough." in verdict(table(texts=5, steady=0.6, random=0.0))
+    assert "This rests on only 5 texts: take the intervals as rough." in verdict(table(texts=5, steady=0.6, random=0.0))
     assert not any("only" in sentence for sentence in verdict(table(steady=0.6, random=0.0)))

@@ -8,7 +8,7 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, read_claims
-from attnscope.reproduce.vig2019.corpus import SCALES, corpus_of, documents_of, genres_of
+from attnscope.reproduce.vig2019.corpus import SCALES, corpus_of, documents_of, genres_of, toys
 from attnscope.reproduce.vig2019.criteria import CRITERIA, claims_of
 from attnscope.reproduce.vig2019.examples import specific_heads
 from attnscope.reproduce.vig2019.report import report_of
@@ -58,6 +58,23 @@ def test_the_smoke_run_writes_everything(smoke):
     assert {"heads.csv", "part_of_speech.csv", "fig04_example_heads.csv", "tables_1_to_3_exemplars.csv"} <= {
         path.name for path in (done.folder / "tables").iterdir()
     }
+
+
+def test_the_summary_has_the_papers_figure_beside_ours_and_says_that_a_toy_proves_nothing(smoke):
+    done, _ = smoke
+    told = done.summary()
+    for claim in done.claims:
+        assert f"{claim.id}: {claim.verdict}\n    paper  {claim.paper}\n    here   {claim.here}\n" in told
+    assert told.endswith("The shipped model and grammar are toys: this run shows that the experiment works, and is not "
+                         "meant to confirm claims about GPT-2.")  # fmt: skip
+    for report in ("report.md", "report.html"):
+        assert done.caution in (done.folder / report).read_text()
+
+
+def test_only_what_is_shipped_is_called_a_toy():
+    assert toys("demo", "ud_ewt").startswith("The shipped model is a toy: ")
+    assert toys("gpt2", "demo").startswith("The shipped grammar is a toy: ")
+    assert toys("gpt2", "ud_ewt") == toys("gpt2", [["demo"]]) == ""
 
 
 def test_every_picture_of_the_report_is_there(smoke):
@@ -196,10 +213,20 @@ def test_documents_are_cut_at_a_budget_and_have_several_sentences():
     texts = [sentence(short, str(number), "one") for number in range(5)]
     found = documents_of(corpus(texts), lambda one: one.name != "2")
     assert [piece.parts for piece in found] == [2, 2]
-    assert "without 1 sentences" in found.name
+    assert found.name.endswith("as documents without 1 sentence that cannot be aligned")
     texts = [sentence(short, "b", "two"), sentence(short, "c", None)]
     with pytest.raises(BadInput, match="no documents of several sentences"):
         documents_of(corpus(texts))
+
+
+def test_sentences_that_no_document_takes_are_counted():
+    documents = {"a": "one", "b": "one", "c": "two", "d": None, "e": None, "f": "six", "bad": "six"}
+    texts = [sentence("w w", name, document) for name, document in documents.items()]
+    found = documents_of(corpus(texts), lambda one: one.name != "bad")
+    assert [piece.parts for piece in found] == [2]
+    without = "without 1 sentence that cannot be aligned and 4 sentences that would stand alone"
+    assert found.name.endswith(f", as documents {without}")
+    assert documents_of(corpus(texts[:2])).name.endswith(", as documents")
 
 
 def test_each_genre_has_its_report_and_all_are_compared(tmp_path, undrawn):
@@ -219,7 +246,9 @@ def test_each_genre_has_its_report_and_all_are_compared(tmp_path, undrawn):
 # ---- what it refuses
 
 
-def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path):
+def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.delenv("ATTNSCOPE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     out = tmp_path / "out"
     for options, words in (
         ({"scale": "huge"}, "no scale 'huge'"),

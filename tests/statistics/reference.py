@@ -172,7 +172,8 @@ def link_labels(example: Example, i: int, j: int) -> set[Label]:
 def part_of_speech(examples: list[Example], null: Null) -> Table:
     """Eq. 3: the share of attention to ("to") or from ("from") tokens of each tag. Keys: layer, head, direction, tag.
 
-    Columns: value, chance.
+    Columns: value, chance; one_token (of that attention, the share of one token of each sentence) and one_token_chance
+    (the same if the tokens of a tag had alike for each of their pairs).
     """
 
     def labels_of(example: Example, i: int, j: int) -> set[Label]:
@@ -180,7 +181,34 @@ def part_of_speech(examples: list[Example], null: Null) -> Table:
         return {(direction, tag) for direction, tag in candidates if tag is not None}
 
     labels = [(direction, tag) for direction in ("to", "from") for tag in labels_in_use(examples, "tags")]
-    return shares(examples, labels, lambda example: kept_pairs(example, null), labels_of)
+    table = shares(examples, labels, lambda example: kept_pairs(example, null), labels_of)
+    table["one_token"], table["one_token_chance"] = {}, {}
+    for layer, head in layers_and_heads(examples):
+        for direction, tag in labels:
+            share, chance = one_token_of_a_tag(examples, null, layer, head, direction, tag)
+            table["one_token"][layer, head, direction, tag] = share
+            table["one_token_chance"][layer, head, direction, tag] = chance
+    return table
+
+
+def one_token_of_a_tag(
+    examples: list[Example], null: Null, layer: int, head: int, direction: str, tag: str
+) -> tuple[float, float]:
+    """Of the attention to or from a tag, the share of the token of each sentence that has most; and that by pairs."""
+    largest, largest_by_chance, everything = 0.0, 0.0, 0.0
+    for example in examples:
+        length = len(example.token_ids)
+        weight, pairs = [0.0] * length, [0] * length
+        for i, j in kept_pairs(example, null):
+            position = j if direction == "to" else i
+            if of_word(example, position, example.tags) == tag:
+                weight[position] += float(example.weights[layer, head, i, j])
+                pairs[position] += 1
+        everything += sum(weight)
+        largest += max(weight)
+        if sum(pairs) > 0:
+            largest_by_chance += sum(weight) * max(pairs) / sum(pairs)
+    return ratio(largest, everything), ratio(largest_by_chance, everything)
 
 
 def dependency_type(examples: list[Example], null: Null) -> Table:
@@ -377,9 +405,10 @@ def block(example: Example, null: Null, first: int, layer: int, head: int) -> li
 def null_attention(examples: list[Example], null: Null) -> Table:
     """Fig. 5: the share of the weight of all rows that goes to null columns; under "none", to column 0.
 
-    Keys: layer, head. Columns: value.
+    Keys: layer, head. Columns: value; one_token (of the kept weight, the share of one column of each sentence),
+    one_token_chance (the same if every row shared its kept weight alike over its kept columns), sentences.
     """
-    table: Table = {"value": {}}
+    table: Table = {"value": {}, "one_token": {}, "one_token_chance": {}, "sentences": {}}
     for layer, head in layers_and_heads(examples):
         to_null, everything = 0.0, 0.0
         for example in examples:
@@ -389,7 +418,27 @@ def null_attention(examples: list[Example], null: Null) -> Table:
                 if j in columns:
                     to_null += example.weights[layer, head, i, j]
         table["value"][layer, head] = ratio(to_null, everything)
+        share, chance = one_token(examples, null, layer, head)
+        table["one_token"][layer, head], table["one_token_chance"][layer, head] = share, chance
+        table["sentences"][layer, head] = len(examples)
     return table
+
+
+def one_token(examples: list[Example], null: Null, layer: int, head: int) -> tuple[float, float]:
+    """Of the kept weight, the share of the column of each sentence that gets most; and that if rows share alike."""
+    most, most_by_chance, everything = 0.0, 0.0, 0.0
+    for example in examples:
+        received, by_chance = [0.0] * len(example.token_ids), [0.0] * len(example.token_ids)
+        for i in range(len(example.token_ids)):
+            columns = [j for row, j in kept_pairs(example, null) if row == i]
+            given = sum(float(example.weights[layer, head, i, j]) for j in columns)
+            for j in columns:
+                received[j] += float(example.weights[layer, head, i, j])
+                by_chance[j] += given / len(columns)
+            everything += given
+        most += max(received)
+        most_by_chance += max(by_chance)
+    return ratio(most, everything), ratio(most_by_chance, everything)
 
 
 def patterns(examples: list[Example], null: Null) -> Table:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnscope.engine import load_checkpoint, save_checkpoint
+from attnscope.errors import BadInput
 from attnscope.statistics import STATISTICS, merged, with_errors
 
 SIZES = [12, 3, 1, 14, 11, 2, 9, 12]
@@ -75,6 +76,13 @@ def test_a_state_survives_the_disk_bit_by_bit(name, whole, tmp_path):
     save_checkpoint(tmp_path / "state.safetensors", statistic.state())
     again = type(statistic).from_state(load_checkpoint(tmp_path / "state.safetensors"))
     pd.testing.assert_frame_equal(again.result(), statistic.result(), check_exact=True)
+
+
+def test_a_state_of_another_version_of_a_statistic_is_refused(whole):
+    state = whole()[3]["distance"].state()
+    state["ahead"] = state.pop("behind")
+    with pytest.raises(BadInput, match=r"saved of Distance does not fit it any more \(ahead, behind\)"):
+        STATISTICS["distance"].from_state(state)
 
 
 @pytest.mark.parametrize("name", STATISTICS)

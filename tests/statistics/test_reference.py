@@ -142,6 +142,30 @@ def test_the_corpus_is_a_ratio_of_sums(reference, dog):
     assert table["chance"][0, 0, "to", "VERB"] == near(1 / 3)
 
 
+def test_one_token_of_a_tag(reference, sentence, dog):
+    # "the a dog": dog gives the first determiner .6 and the second .2.
+    weights = [[0, 1, 0], [0.5, 0.5, 0], [0.6, 0.2, 0.2]]
+    flat = {"heads": [2, 2, -1], "relations": ["det", "det", "root"]}
+    example = sentence(weights, "the a dog", False, ["DET", "DET", "NOUN"], **flat)
+    table = reference.part_of_speech([example], (0,))  # only the second is left: .5 + 1 + .2
+    assert table["one_token"][0, 0, "to", "DET"] == near(1)
+    assert table["one_token_chance"][0, 0, "to", "DET"] == near(1)
+    table = reference.part_of_speech([example], "none")
+    assert table["one_token"][0, 0, "to", "DET"] == near(1.7 / 2.8)  # 1 + .5 + .2, of .5 + .6 more
+    assert table["one_token_chance"][0, 0, "to", "DET"] == near(0.5)  # both have three pairs
+    assert table["one_token"][0, 0, "from", "DET"] == near(0.5)  # each row gives 1
+    # A causal sentence: the first determiner has three pairs, the second two.
+    causal = sentence([[1, 0, 0], [0.5, 0.5, 0], [0.6, 0.2, 0.2]], "the a dog", True, ["DET", "DET", "NOUN"], **flat)
+    table = reference.part_of_speech([causal], "none")
+    assert table["one_token"][0, 0, "to", "DET"] == near(2.1 / 2.8)
+    assert table["one_token_chance"][0, 0, "to", "DET"] == near(0.6)
+    # In "the dog barks" the only determiner has all of its .5 + .25 + 1, by chance too.
+    table = reference.part_of_speech([causal, dog(CAUSAL, True)], "none")
+    assert table["one_token"][0, 0, "to", "DET"] == near((2.1 + 1.75) / (2.8 + 1.75))
+    assert table["one_token_chance"][0, 0, "to", "DET"] == near((0.6 * 2.8 + 1.75) / (2.8 + 1.75))
+    assert math.isnan(reference.part_of_speech([dog(CAUSAL, True)], "first")["one_token"][0, 0, "to", "DET"])
+
+
 # ---- dependency type
 
 
@@ -395,6 +419,32 @@ def test_null_attention(reference, bracketed, null, expected):
     assert reference.null_attention([bracketed], null)["value"] == near({(0, 0): expected / 4})
 
 
+def test_one_token_of_each_sentence(reference, dog, sentence):
+    # Kept: row 1 gives dog .5; row 2 gives dog .25 and barks .5. So dog gets .75 of 1.25; alike, .5 + .75 / 2.
+    table = reference.null_attention([dog(CAUSAL, True)], "first")
+    assert table["one_token"] == near({(0, 0): 0.6})
+    assert table["one_token_chance"] == near({(0, 0): 0.7})
+    # In a second sentence it is another column, the last one, that gets .5 of .5.
+    other = sentence([[1, 0, 0], [1, 0, 0], [0.5, 0, 0.5]], "a b c")
+    table = reference.null_attention([dog(CAUSAL, True), other], "first")
+    assert table["one_token"] == near({(0, 0): 1.25 / 1.75})
+    assert table["one_token_chance"] == near({(0, 0): (0.875 + 0.25) / 1.75})
+    assert table["sentences"] == {(0, 0): 2}
+
+
+def test_one_token_without_special_tokens(reference, bracketed):
+    # dogs gets .25 + .25, bark .125 + .25, of .875; rows that share alike give both the same.
+    table = reference.null_attention([bracketed], "special")
+    assert table["one_token"] == near({(0, 0): 4 / 7})
+    assert table["one_token_chance"] == near({(0, 0): 0.5})
+
+
+def test_one_token_of_nothing_is_not_known(reference, sentence):
+    table = reference.null_attention([sentence([[1]], "a")], "first")
+    assert math.isnan(table["one_token"][0, 0])
+    assert math.isnan(table["one_token_chance"][0, 0])
+
+
 # ---- patterns
 
 
@@ -547,6 +597,9 @@ def test_equal_weights_give_the_chance(reference, sentence, null, causal):
     ):
         table = statistic(examples, null)
         assert table["value"] == near(table["chance"])
+    for statistic in (reference.part_of_speech, reference.null_attention):
+        table = statistic(examples, null)
+        assert table["one_token"] == near(table["one_token_chance"])
 
 
 def test_layers_and_heads_are_told_apart(reference, dog):

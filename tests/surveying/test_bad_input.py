@@ -1,6 +1,8 @@
 """What a user can get wrong is answered with one sentence that says what, where and what to do."""
 
 import re
+import subprocess
+import sys
 from itertools import count, islice
 
 import pytest
@@ -52,7 +54,9 @@ def test_no_sentences(small, corpus) -> None:
     ],
 )
 def test_annotation_that_is_missing(small, name: str, what: str) -> None:
-    refused(rf"^{name} needs {what}, and the sentences of .* have none: give annotated ones", small(), PLAIN, [name])
+    refused(
+        rf"^{name} needs {what}, and the first sentence of .* has none: give annotated ones", small(), PLAIN, [name]
+    )
 
 
 def test_without_annotation_only_what_needs_none_is_counted(small) -> None:
@@ -69,6 +73,38 @@ def test_unknown_names(small) -> None:
     refused(r"^null is first, special, none or a list of positions, not \[\]\.$", small(), PLAIN, null=[])
     refused(r"^statistics= is a list of part_of_speech, .*, not 'distance'\.$", small(), PLAIN, "distance")
     refused(r"^statistics= is a list of", small(), PLAIN, [])
+
+
+@pytest.mark.parametrize(
+    ("corpus", "options", "said"),
+    [
+        (PLAIN, {"statistics": ["beauty"]}, "There is no statistic 'beauty'"),
+        (PLAIN, {"null": "last"}, "null is first"),
+        (PLAIN, {"engine": "spark"}, "There is no engine 'spark'"),
+        (PLAIN, {"threads": 0}, "threads must be at least 1"),
+        (PLAIN, {"statistics": ["part_of_speech"]}, "part_of_speech needs parts of speech"),
+        ("nowhere.txt", {}, "There is no file 'nowhere.txt'"),
+        ("ud_ewt:moon", {}, "ud_ewt has no split 'moon'"),
+    ],
+)
+def test_it_is_said_before_the_model_is_loaded(corpus, options: dict, said: str) -> None:
+    refused(f"^{said}", "no/such-model", corpus, **options)
+
+
+def test_what_is_asked_is_checked_without_what_runs_models() -> None:
+    """Importing that takes longer than all the checks."""
+    code = (
+        "import sys, attnscope\n"
+        "try: attnscope.survey('demo', 'demo', ['beauty'])\n"
+        "except attnscope.BadInput: print('transformers' in sys.modules, 'attnscope.capture' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
+
+
+def test_null_positions_that_the_model_never_reads(small) -> None:
+    refused(r"^null= leaves out 40, -41, but the model reads 40 tokens at most, counted from 0\.$", small(), PLAIN,
+            null=[0, 40, -41])  # fmt: skip
 
 
 def test_numbers_that_are_too_small(small) -> None:
@@ -120,9 +156,22 @@ def test_a_table_the_survey_does_not_have(small) -> None:
         found["exemplars"].by_layer()
 
 
-def test_a_folder_without_a_survey(tmp_path) -> None:
-    with pytest.raises(BadInput, match=r"holds no finished survey: survey\.json is missing\.$"):
-        attnscope.Survey.load(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "written", "said"),
+    [
+        ("", None, r"holds no finished survey: survey\.json is missing\.$"),
+        ("nowhere", None, r"nowhere holds no finished survey: survey\.json is missing\.$"),
+        ("survey.json", "{}", r"^A survey is loaded by its folder, and .*survey\.json is a file: give the folder"),
+        ("", "{", r"survey\.json is damaged, or no card of a survey: it is not JSON\.$"),
+        ("", "[1]", r"survey\.json is no card of a survey: it names no statistics\.$"),
+        ("", '{"name": "mine"}', r"survey\.json is no card of a survey: it names no statistics\.$"),
+    ],
+)
+def test_what_is_no_survey_to_load(tmp_path, name: str, written: str | None, said: str) -> None:
+    if written is not None:
+        (tmp_path / "survey.json").write_text(written)
+    with pytest.raises(BadInput, match=said):
+        attnscope.Survey.load(tmp_path / name)
 
 
 def test_a_corpus_that_is_another_when_it_is_read_again_is_refused():

@@ -10,12 +10,14 @@ import pytest
 
 import attnscope
 from attnscope import STATISTICS, BadInput, InstrumentedModel, Sentence, Survey, survey
-from attnscope.statistics import Frame, LayerAttention
+from attnscope.statistics import NEEDED, Frame, LayerAttention
 from attnscope.statistics.ratio import Ratio, RatioStatistic
 from attnscope.statistics.tally import SOLE, Tally
 
 COLUMNS = {
-    "part_of_speech": ["layer", "head", "direction", "tag", "value", "error", "chance"],
+    "part_of_speech": [
+        "layer", "head", "direction", "tag", "value", "error", "chance", "one_token", "one_token_chance",
+    ],
     "dependency_alignment": [
         "layer", "head", "direction", "relation", "value", "error", "chance", "best_offset", "offset_value", "focus",
         "focus_offset", "focus_offset_value",
@@ -24,7 +26,9 @@ COLUMNS = {
     "distance": ["layer", "head", "value", "error", "signed"],
     "entropy": ["layer", "head", "value", "error", "rows", "rows_share"],
     "variability": ["layer", "head", "value", "error", "sentences"],
-    "null_attention": ["layer", "head", "value", "error"],
+    "null_attention": [
+        "layer", "head", "value", "error", "one_token", "one_token_error", "one_token_chance", "sentences",
+    ],
     "patterns": ["layer", "head", "pattern", "value", "error", "chance"],
     "exemplars": [
         "layer", "head", "rank", "value", "error", "query", "key", "query_token", "key_token", "tokens", "text",
@@ -205,7 +209,7 @@ def test_a_statistic_of_ones_own(small, lab, tmp_path: Path) -> None:
 
 def test_roles_bring_what_they_are_told_from(small, lab) -> None:
     found = survey(small(), lab.sentences(4, [12, 11, 10]), ["roles"])
-    assert set(found) == {"patterns", "entropy", "variability", "part_of_speech", "dependency_alignment", "roles"}
+    assert set(found) == {*NEEDED, "roles"}
     assert len(found["roles"].result()) == 12
 
 

@@ -256,6 +256,54 @@ def test_with_patterns_alone_heads_are_named_too() -> None:
     assert table["also"].tolist() == ["", ""]
 
 
+def first_tagged(tag: str, share: float) -> Attend:
+    """Gives a share to the first token of a tag that the null rule leaves in, once it has been read."""
+
+    def attend(one: Reading, query: int) -> dict[int, float] | int:
+        found = next((key for key in range(1, query + 1) if one.sentence.tags[key] == tag), 0)
+        rest = {key: (1 - share) * part for key, part in spread(one, query, causal=True).items()}
+        return {**rest, found: rest[found] + share}
+
+    return attend
+
+
+def tagged_so_far(tag: str) -> Attend:
+    def attend(one: Reading, query: int) -> dict[int, float]:
+        keys = [key for key in range(query + 1) if one.sentence.tags[key] == tag] or [0]
+        return {key: 1 / len(keys) for key in keys}
+
+    return attend
+
+
+def test_one_token_of_a_part_of_speech_is_not_the_part_of_speech() -> None:
+    """What goes to the first determiner alone does not go to determiners."""
+    dice = random.Random(10)
+    readings = [reading(dice, place) for place in range(60)]
+    heads = [first_tagged("DET", 0.8), first_tagged("DET", 0.5), tagged_so_far("DET"), tagged_so_far("VERB")]
+    tables = tables_of(readings, heads, causal=True, null="first")
+    sink = "one token of each sentence"
+    table = roles(tables)
+    assert table["role"].tolist() == [sink, sink, "to determiners", "to verbs"]
+    assert not table["also"].iloc[:2].str.contains("determiners").any()
+    assert table["evidence"].iloc[0].startswith(f"{table['value'].iloc[0]:.0%} of the attention that counts goes to")
+    measured = tables["null_attention"]
+    assert table["value"].iloc[0] == measured["one_token"].iloc[0] > 0.6
+    assert table["error"].iloc[0] == measured["one_token_error"].iloc[0] > 0
+    untagged = roles({name: tables[name] for name in ("patterns", "null_attention")})
+    assert untagged["role"].tolist()[:2] == [sink, sink]
+
+
+def test_few_sentences_are_told() -> None:
+    dice = random.Random(11)
+    readings = [reading(dice, place) for place in range(70)]
+    for count, few in ((6, True), (63, True), (64, False), (70, False)):
+        tables = tables_of(readings[:count], [fixed], causal=True, null="first")
+        evidence = roles(tables)["evidence"].iloc[0]
+        assert evidence.endswith(f"So few sentences ({count}) were read that others may name it otherwise.") == few
+    bare = roles({name: tables[name].assign(sentences=3) for name in ("patterns", "null_attention")})
+    assert bare["evidence"].tolist() == ["So few sentences (3) were read that others may name it otherwise."]
+
+
 def test_a_relation_must_beat_what_others_give() -> None:
     """A head that looks at the verb from everywhere follows no relation."""
     dice = random.Random(8)
@@ -268,7 +316,7 @@ def test_a_relation_must_beat_what_others_give() -> None:
 def test_the_words_for_tags() -> None:
     speech = pd.DataFrame(
         {"layer": 0, "head": [0, 1], "direction": ["to", "from"], "tag": ["PROPN", "own"], "value": [0.7, 0.8]}
-    ).assign(error=0.01, chance=0.1)
+    ).assign(error=0.01, chance=0.1, one_token=0.5, one_token_chance=0.5)
     patterns = pd.DataFrame(
         {"layer": 0, "head": [0, 1], "pattern": "previous", "value": 0.1, "error": 0.01, "chance": 0.1}
     )

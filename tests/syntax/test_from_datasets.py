@@ -98,7 +98,7 @@ def test_a_folder_is_a_data_set_by_name(folder: Path) -> None:
 
 
 def test_several_splits_need_a_choice(folder: Path, datasets: Any) -> None:
-    with pytest.raises(BadInput, match=r"needs a split: choose from .*train"):
+    with pytest.raises(BadInput, match=r"needs a split .*: choose from .*train"):
         sentences_of(str(folder))
     with pytest.raises(BadInput, match="has no split 'dev'"):
         sentences_of(str(folder), split="dev")
@@ -108,7 +108,7 @@ def test_several_splits_need_a_choice(folder: Path, datasets: Any) -> None:
         sentences_of(rows, split="test")
 
 
-def test_a_name_may_tell_a_configuration(datasets: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_may_tell_a_configuration_and_is_opened_once(datasets: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def load(*names: str | None, streaming: bool) -> Any:
@@ -116,9 +116,79 @@ def test_a_name_may_tell_a_configuration(datasets: Any, monkeypatch: pytest.Monk
         return datasets.IterableDatasetDict(test=datasets.Dataset.from_dict({"text": ["a"]}).to_iterable_dataset())
 
     monkeypatch.setattr(datasets, "load_dataset", load)
-    for name in ("owner/corpus", "owner/corpus:small-v1"):
+    for name in ("owner/corpus", "owner/corpus:test", "owner/corpus:small-v1:test"):
         assert [sentence.text for sentence in sentences_of(name)] == ["a"]
-    assert asked == [("owner/corpus", None, True), ("owner/corpus", "small-v1", True)], "each is opened once"
+    assert asked == [("owner/corpus", name, True) for name in (None, None, "small-v1")], "each is opened once"
+
+
+@pytest.fixture
+def configured(tmp_path: Path, datasets: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data set of two configurations, whose first has two splits and two columns."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    home = tmp_path / "reviews"
+    home.mkdir()
+    for name, text in (("train", "the key"), ("test", "the keys"), ("other", "a cat")):
+        (home / f"{name}.jsonl").write_text(json.dumps({"text": text, "review": f"{text} is good"}) + "\n")
+    (home / "README.md").write_text(
+        "---\nconfigs:\n"
+        "- config_name: first\n  data_files:\n"
+        "  - {split: train, path: train.jsonl}\n  - {split: test, path: test.jsonl}\n"
+        "- config_name: second\n  data_files:\n  - {split: train, path: other.jsonl}\n---\n"
+    )
+    return home
+
+
+def test_a_name_may_tell_a_split_and_a_column(folder: Path, configured: Path) -> None:
+    for name, called, text in (
+        (f"{folder}:test", "corpus, test", "a cat"),
+        (f"{folder}:test#text", "corpus, test (text)", "a cat"),
+        (f"{configured}:first:test", "reviews:first, test", "the keys"),
+        (f"{configured}:first:train#review", "reviews:first, train (review)", "the key is good"),
+        (f"{configured}:second:train", "reviews:second, train", "a cat"),
+    ):
+        corpus = sentences_of(name)
+        assert (corpus.name, next(corpus.items()).text) == (called, text)
+    assert sentences_of(f"{folder}:test", split="test", column="text").name == "corpus, test (text)"
+
+
+def test_a_name_that_tells_wrong_parts_is_one_sentence(folder: Path, configured: Path) -> None:
+    for name, options, said in (
+        (f"{folder}:dev", {}, "has no split 'dev': choose from .*train"),
+        (f"{folder}:test#review", {}, "no column review, but text"),
+        (f"{folder}:test", {"split": "train"}, "has a split of its own: leave out split='train'"),
+        (f"{configured}:train", {}, "several configurations, so name one, as in NAME:CONFIGURATION:SPLIT"),
+        (f"{configured}:third:train", {}, "third"),
+        ("owner/corpus:a:b:c", {}, "There is no file 'owner/corpus:a:b:c'"),
+    ):
+        with pytest.raises(BadInput, match=said) as caught:
+            sentences_of(name, **options)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("tags", [["B-PER", "O"], ["O", "O"], ["I-NP", "I-NP"], ["S-LOC", "O"]])
+def test_tags_of_names_are_no_parts_of_speech(datasets: Any, tags: list[str]) -> None:
+    row = {"tokens": ["Ada", "sleeps"], "tags": tags}
+    (named,) = read_dataset(datasets.Dataset.from_list([row]))
+    assert named == Sentence(("Ada", "sleeps"))
+    (both,) = read_dataset(datasets.Dataset.from_list([{**row, "pos": ["PROPN", "VERB"]}]))
+    assert both.tags == ("PROPN", "VERB"), "another column may have them"
+
+
+def test_numbered_tags_of_names_are_told_by_their_class_names(datasets: Any) -> None:
+    """A row where all is outside looks the same as any other: the names of the classes decide."""
+    names = datasets.Features(
+        {
+            "tokens": datasets.List(datasets.Value("string")),
+            "tags": datasets.List(datasets.ClassLabel(names=["O", "B-PER", "I-PER"])),
+        }
+    )
+    rows = datasets.Dataset.from_list([{"tokens": ["dogs"], "tags": [0]}, {"tokens": ["Ada"], "tags": [1]}], names)
+    assert [sentence.tags for sentence in read_dataset(rows)] == [None, None]
+
+
+def test_tags_that_only_look_like_those_of_names_are_kept(datasets: Any) -> None:
+    row = {"tokens": ["he", "says", "-LRB-"], "tags": ["O", "V", "-LRB-"]}  # of tweets, "O" is a pronoun
+    assert [sentence.tags for sentence in read_dataset(datasets.Dataset.from_list([row]))] == [("O", "V", "-LRB-")]
 
 
 def test_the_size_is_said_only_where_it_is_sure(datasets: Any) -> None:

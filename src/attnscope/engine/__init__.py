@@ -6,6 +6,7 @@ from typing import Any
 from ..errors import BadInput, WorkerDied
 from . import local, ray
 from .checkpoint import load_checkpoint, save_checkpoint
+from .folder import checked_folder
 from .recipe import check_recipe
 
 Engine = Callable[..., Iterator[tuple[int, Any]]]
@@ -27,4 +28,13 @@ def engine(name: str | Engine) -> Engine:
     return ENGINES[name]
 
 
-__all__ = ["ENGINES", "Engine", "WorkerDied", "check_recipe", "engine", "load_checkpoint", "save_checkpoint"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "WorkerDied",
+    "check_recipe",
+    "checked_folder",
+    "engine",
+    "load_checkpoint",
+    "save_checkpoint",
+]

@@ -1,23 +1,40 @@
 """What a long computation was asked for: one that goes on must be asked the same again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
 
+LONGEST_SHOWN = 80
+
 
 def check_recipe(where: Path, what: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
     """Refuse to go on with what another has begun.
 
-    >>> check_recipe(Path("out"), "survey", {"limit": 2}, {"limit": 3})
+    >>> check_recipe(Path("out"), "survey", {"limit": 2, "null": "none"}, {"limit": 3, "null": "none"})
     Traceback (most recent call last):
-    attnscope.errors.BadInput: out belongs to another survey, which differs in limit: choose another folder, or ask the
+    attnscope.errors.BadInput: out belongs to another survey (limit was 2, is now 3): choose another folder, or ask the
     same again.
     """
-    different = [name for name, value in ours.items() if theirs.get(name) != value]
-    if different:
+    if different := "; ".join(_differences(theirs, ours)):
         raise BadInput(
-            f"{where} belongs to another {what}, which differs in {', '.join(different)}:"
-            " choose another folder, or ask the same again."
+            f"{where} belongs to another {what} ({different}): choose another folder, or ask the same again."
         )
+
+
+def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], inside: str = "") -> Iterator[str]:
+    """What was asked otherwise, with both values; of a nest, only the entries that differ."""
+    for name, now in ours.items():
+        before = theirs.get(name)
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            yield from _differences(before, now, f"{inside}{name} ")
+        elif before != now:
+            yield f"{inside}{name} was {_shown(before)}, is now {_shown(now)}"
+
+
+def _shown(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if value is None:
+        return "not given"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..numerals import counted
 from .erasure import token_counts
 
 
@@ -26,7 +27,7 @@ class Cost:
 
     def __str__(self) -> str:
         return (
-            f"{self.texts:,} texts with {self.tokens:,} tokens: at most {self.forward:,} forward runs"
+            f"{counted(self.texts, 'text')} with {counted(self.tokens, 'token')}: at most {self.forward:,} forward runs"
             f" ({self.blank_out:,} to blank single tokens out, up to {self.erasure:,} for erasure)"
             f" and {self.backward:,} backward"
         )

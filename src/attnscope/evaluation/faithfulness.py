@@ -13,7 +13,7 @@ import numpy as np
 from ..attribution.choosing import Method, every_method, named_methods, runs_model, score_what_can_be
 from ..capture import InstrumentedModel
 from ..capture.encoding import Encoded, encode
-from ..engine import check_recipe
+from ..engine import check_recipe, checked_folder
 from ..errors import BadInput
 from ..record import Model, Text
 from .baselines import BASELINES
@@ -54,7 +54,7 @@ def trust(
     texts, and `resume` goes on from there to the very same table. `watch(texts done, cost)` is called once before the
     model runs over the texts and then after every batch.
     """
-    folder = None if out is None else _checked_folder(Path(out), resume)
+    folder = None if out is None else _own_folder(Path(out), resume)
     _check_numbers(batch_size=(batch_size, 1), top=(top, 1), seed=(seed, 0))
     given = _checked_texts(texts)
     encoded = [_encoded(model, text, number, truncate) for number, text in enumerate(given)]
@@ -209,11 +209,5 @@ def _check_numbers(**numbers: tuple[int, int]) -> None:
             raise BadInput(f"{name} must be at least {least}, not {number}.")
 
 
-def _checked_folder(out: Path, resume: bool) -> Path:
-    """The folder, if it is empty or not there, or holds a measurement and that shall go on."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        if not resume:
-            raise BadInput(f"{out} is not an empty folder; choose another, or resume the measurement in it.")
-        if not (out.is_dir() and ((out / UNFINISHED).exists() or (out / CARD).exists())):
-            raise BadInput(f"{out} holds no measurement that could be resumed.")
-    return out
+def _own_folder(out: Path, resume: bool) -> Path:
+    return checked_folder(out, "measurement", resume=resume, finished=CARD, unfinished=(UNFINISHED,))

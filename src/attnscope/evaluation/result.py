@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..errors import BadInput
 from ..files import written_atomically
+from ..numerals import counted
 from .baselines import BASELINES
 from .tabulating import as_table
 from .verdict import headline, verdict
@@ -121,7 +122,7 @@ class Trust:
     def _title(self) -> str:
         model = Path(self.card["model"])
         name = model.name if model.is_absolute() else model
-        return f"{name} on {self.card['texts']} texts, special tokens set aside"
+        return f"{name} on {counted(self.card['texts'], 'text')}, special tokens set aside"
 
 
 def _parsed(column: str, text: str) -> str | int | float | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from ..numerals import counted
 from .baselines import BASELINES
 from .per_text import ERASURE
 from .tabulating import ALL
@@ -30,7 +31,7 @@ def verdict(table: pd.DataFrame) -> list[str]:
     said = [sentence for against in rows["against"].unique() for sentence in _about(rows, table, str(against))]
     texts = int(rows["texts"].max())
     if texts < FEW_TEXTS:
-        said.append(f"These are only {texts} texts: take the intervals as rough.")
+        said.append(f"This rests on only {counted(texts, 'text')}: take the intervals as rough.")
     return [*said, CAVEAT]
 
 

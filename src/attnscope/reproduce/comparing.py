@@ -18,6 +18,7 @@ def compare(
     runs: Mapping[str, str | Path],
     title: str = TITLE,
     *,
+    caution: str = "",
     figures: Sequence[Figure] = (),
     tables: Mapping[str, pd.DataFrame] | None = None,
 ) -> Reproduction:
@@ -55,7 +56,9 @@ def compare(
             [name, of_run[place].here, _short(of_run[place]), of_run[place].note] for name, of_run in claims.items()
         ]
         blocks.append(Table(["run", "here", "verdict", "note"], [["paper", claim.paper, "", ""], *found]))
-    return write_reproduction(out, Document(title, blocks), together, {"claims": _table(claims), **(tables or {})})
+    return write_reproduction(
+        out, Document(title, blocks, caution), together, {"claims": _table(claims), **(tables or {})}
+    )
 
 
 def _together(of_runs: Mapping[str, Claim]) -> Claim:

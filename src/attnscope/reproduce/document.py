@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..views.plots import Plot
+from ..views.printing import Plot
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,13 @@ class Document:
 
     title: str
     blocks: Sequence[Block]
+    caution: str = ""
+    """What a reader must know before anything else."""
+
+    @property
+    def body(self) -> Sequence[Block]:
+        """All that stands below the title."""
+        return [Paragraph([Strong(self.caution)]), *self.blocks] if self.caution else self.blocks
 
     @property
     def figures(self) -> dict[str, Plot]:

@@ -25,7 +25,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#&])")
 
 def markdown_of(document: Document, drawings: Mapping[str, str]) -> str:
     """The whole report; `drawings` says where the file of each figure lies, seen from the report."""
-    blocks = [_block(block, drawings) for block in document.blocks]
+    blocks = [_block(block, drawings) for block in document.body]
     return "\n\n".join([f"# {escaped(document.title)}", *blocks]) + "\n"
 
 

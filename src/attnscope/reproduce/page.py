@@ -55,7 +55,7 @@ def page_of(document: Document, drawings: Mapping[str, Path]) -> str:
         '<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width">'
         f'<meta http-equiv=Content-Security-Policy content="{policy}"><meta name=color-scheme content="light dark">'
         f"<title>{escape(document.title)}</title><style>{STYLE}</style></head><body>\n<h1>{escape(document.title)}</h1>\n"
-        + "\n".join(_block(block, drawings) for block in document.blocks)
+        + "\n".join(_block(block, drawings) for block in document.body)
         + "\n</body></html>\n"
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from ..engine import checked_folder
 from ..errors import BadInput
 from ..files import written_atomically
-from ..views.plots import Plot
+from ..views.printing import Plot
 from .claims import CLAIMS, Claim, claims_json, count
 from .document import Document
 from .markdown import markdown_of
@@ -32,34 +33,28 @@ class Reproduction:
     folder: Path
     title: str
     claims: tuple[Claim, ...]
+    caution: str = ""
+    """What a reader must know before the claims."""
 
     def summary(self) -> str:
-        """A line for each claim, and how many hold."""
-        width = max((len(claim.id) for claim in self.claims), default=0)
-        lines = [f"{claim.id:{width}}  {claim.verdict:13}  {claim.here}" for claim in self.claims]
-        return "\n".join([self.title, *lines, f"{count(self.claims).capitalize()}."])
+        """What each claim has come to, the paper's figure above ours, and how many hold."""
+        lines = [
+            f"{claim.id}: {claim.verdict}\n    paper  {claim.paper}\n    here   {claim.here}" for claim in self.claims
+        ]
+        last = [f"{count(self.claims).capitalize()}.", *([self.caution] if self.caution else [])]
+        return "\n".join([self.title, *lines, *last])
 
     def to_json(self) -> list[dict[str, Any]]:
         """The claims as plain data."""
         return [asdict(claim) for claim in self.claims]
 
 
-def checked_folder(out: str | Path, *, resume: bool) -> Path:
-    """The folder, if it is empty or not there, or holds a reproduction that shall go on, and figures can be drawn."""
+def own_folder(out: str | Path, *, resume: bool) -> Path:
+    """The folder, if a reproduction may begin or go on in it, and figures can be drawn."""
     if find_spec("matplotlib") is None:
         raise BadInput("A reproduction draws figures, which needs matplotlib: pip install 'attnscope[figures]'.")
-    out = Path(out)
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return out
-    if not out.is_dir():
-        raise BadInput(f"A reproduction is kept in a folder, but {out} is a file.")
-    finished = (out / CLAIMS).exists()
-    if not finished and not any((folder / SURVEY).exists() for folder in (out, *out.iterdir())):
-        raise BadInput(f"{out} is not empty and holds no reproduction: choose another folder.")
-    if not resume:
-        state = "a finished reproduction" if finished else "an unfinished reproduction"
-        raise BadInput(f"{out} already holds {state}: choose another folder, or go on with it (--resume, resume=True).")
-    return out
+    begun = (SURVEY, f"*/{SURVEY}")  # one for each genre
+    return checked_folder(Path(out), "reproduction", resume=resume, finished=CLAIMS, unfinished=begun)
 
 
 def write_reproduction(
@@ -73,7 +68,7 @@ def write_reproduction(
     _write(folder / REPORT, markdown_of(document, {name: f"{FIGURES}/{path.name}" for name, path in drawings.items()}))
     _write(folder / PAGE, page_of(document, drawings))
     _write(folder / CLAIMS, claims_json(claims))
-    return Reproduction(folder, document.title, tuple(claims))
+    return Reproduction(folder, document.title, tuple(claims), document.caution)
 
 
 def _draw(plot: Plot, stem: Path) -> Path:

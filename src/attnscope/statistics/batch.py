@@ -72,6 +72,21 @@ class Batch:
         return self.exists & self.kept_queries.unsqueeze(2) & self.kept_keys.unsqueeze(1)
 
     @cached_property
+    def pairs_to(self) -> Int[Tensor, "sentence token"]:
+        """How many rows each column gets what counts from."""
+        return self.kept.sum(1)
+
+    @cached_property
+    def pairs_from(self) -> Int[Tensor, "sentence token"]:
+        """How many columns each row gives what counts to."""
+        return self.kept.sum(2)
+
+    @cached_property
+    def shared_alike(self) -> Float[Tensor, "sentence query key"]:
+        """The map of a head that looks at everything that counts alike; a row that has nothing to look at is 0."""
+        return self.kept / self.pairs_from.clamp_min(1).unsqueeze(2)
+
+    @cached_property
     def null_keys(self) -> Bool[Tensor, "sentence token"]:
         """The columns on which null attention is measured."""
         return self._marks([null_keys(reading, self.frame.null) for reading in self.readings])
@@ -168,7 +183,7 @@ class Batch:
 
     def other_queries(self, pairs: Pairs) -> Int[Tensor, " pair"]:
         """How many other tokens may look at the attended token of each pair; at least 1, to divide by."""
-        return (self.kept.sum(1)[pairs.sentence, pairs.key] - 1).clamp_min(1)
+        return (self.pairs_to[pairs.sentence, pairs.key] - 1).clamp_min(1)
 
     def _labels(self, labels: Sequence[str], of_words: Sequence[Sequence[str] | None]) -> Int[Tensor, "sentence token"]:
         place = {label: position for position, label in enumerate(labels)}

@@ -37,7 +37,7 @@ class DependencyType(RatioStatistic):
         self.to.add_rows(attention.layer, relations, attention.received.transpose(1, 2).flatten(0, 1))
         self.mass.add(attention.layer, attention.mass)
         if attention.layer == 0:
-            self.pairs_to.count(relations, batch.kept.sum(1).flatten().double())
+            self.pairs_to.count(relations, batch.pairs_to.flatten().double())
             self.pairs.sums += batch.kept.sum()
 
     def ratio(self) -> Ratio:

@@ -50,7 +50,7 @@ class Entropy(RatioStatistic):
         entropies = given.log() - logarithms.mul_(attention.kept).sum(-1) / given
         entropies = torch.where(counted, entropies, 0.0)
         self.total.add(attention.layer, entropies.double().sum((0, 2)))
-        keys = batch.kept.sum(2).clamp_min(1).log().to(given.device)
+        keys = batch.pairs_from.clamp_min(1).log().to(given.device)
         self.widest.add(attention.layer, (counted * keys.unsqueeze(1)).double().sum((0, 2)))
         self.rows.add(attention.layer, counted.sum((0, 2)).double())
         if attention.layer == 0:

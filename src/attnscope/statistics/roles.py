@@ -1,8 +1,9 @@
 """What each head does, in words: the pattern in which its attention most exceeds what is to be expected anyway.
 
 A position and a part of speech must beat chance, a relation the best fixed offset and what other tokens give to the
-same targets. Where nothing does, the head is called by what its attention is bound to,
-positions or content.
+same targets. A part of speech must also be attended to as such: where one token of each sentence gets most of it, the
+head looks at that token, which may be another sink. Where nothing stands out, the head is called by what its attention
+is bound to, positions or content.
 """
 
 import math
@@ -14,10 +15,14 @@ RESTING = 0.9
 """A head that gives more than this to one sink does nothing else that counts."""
 POSITION_SHARE, REPEAT_SHARE, TAG_SHARE, FOCUS_SHARE = 0.4, 0.2, 0.3, 0.3
 REPEAT_LIFT, TAG_LIFT = 4.0, 2.0
+MOST = 0.5
+"""A tag is not attended to as such if one token has this much of what it could have beyond its due."""
 EVEN = 0.8
 POSITION_BOUND, CONTENT_BOUND = 0.25, 0.5
 LEAST_GAIN, LEAST_LINKS = 0.1, 20
 """How much better than its baselines a head must follow a relation, by at least two standard errors, and how often."""
+FEW_SENTENCES = 64
+"""With fewer, too many names change from one part of a corpus to another (measured: see docs/survey.md)."""
 
 TAG_NAMES = {
     "ADJ": "adjectives",
@@ -41,11 +46,12 @@ TAG_NAMES = {
 POSITIONS = {"previous": "previous token", "next": "next token", "same": "same token"}
 REPEATS = {"repeated": "repeated token", "induction": "induction (what followed last time)"}
 SINKS = {"first": "first token (sink)", "special": "special tokens (sink)", "punctuation": "punctuation (sink)"}
+ONE_TOKEN = "one token of each sentence"
 COLUMNS = ["layer", "head", "role", "value", "error", "evidence", "gain"]
 HEAD = ["layer", "head"]
 MIXED = "mixed"
 
-NEEDED = ("patterns", "entropy", "variability", "part_of_speech", "dependency_alignment")
+NEEDED = ("patterns", "null_attention", "entropy", "variability", "part_of_speech", "dependency_alignment")
 """The tables that roles are told from, as far as they are there; `patterns` must be."""
 
 
@@ -57,12 +63,24 @@ def roles(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     others = ranked[ranked.duplicated(HEAD) & (ranked["role"] != MIXED)]
     also = others.groupby(HEAD)["role"].agg(lambda names: ", ".join(names.iloc[:3])).rename("also")
     named = best.merge(also, how="left", on=HEAD).fillna({"also": ""}).reset_index(drop=True)
+    named["evidence"] = (named["evidence"] + _doubt(tables)).str.strip()
     # a kind of which no head is one leaves columns of no type behind
     return named.astype({"role": str, "evidence": str, "also": str})
 
 
+def _doubt(tables: Mapping[str, pd.DataFrame]) -> str:
+    """What is to be said of every name where too little was read."""
+    if "null_attention" not in tables:
+        return ""
+    sentences = int(tables["null_attention"]["sentences"].iloc[0])
+    told = f" So few sentences ({sentences}) were read that others may name it otherwise."
+    return told if sentences < FEW_SENTENCES else ""
+
+
 def _candidates(tables: Mapping[str, pd.DataFrame]) -> list[pd.DataFrame]:
     found = [_patterns(tables["patterns"])]
+    if "null_attention" in tables:
+        found.append(_one_token(tables["null_attention"]))
     if "entropy" in tables:
         found.append(_broad(tables["entropy"]))
     if "part_of_speech" in tables:
@@ -88,6 +106,20 @@ def _patterns(table: pd.DataFrame) -> pd.DataFrame:
     return _named(chosen, chosen["pattern"].map({**POSITIONS, **REPEATS, **SINKS}), evidence, gain)
 
 
+def _one_token(table: pd.DataFrame) -> pd.DataFrame:
+    share, chance = table["one_token"], table["one_token_chance"]
+    # the bar of parts of speech, since it is those that such a head is taken for
+    chosen = table[(share >= TAG_SHARE) & (share >= TAG_LIFT * chance)]
+    evidence = [
+        f"{row.one_token:.0%} of the attention that counts goes to one token of each sentence"
+        f" ({row.one_token_chance:.0%} by chance): another sink, or what the sentence turns on."
+        for row in chosen.itertuples()
+    ]
+    figures = chosen.assign(value=chosen["one_token"], error=chosen["one_token_error"])
+    # like "broad" it says how the head looks but not at what, so that any name that does goes before it
+    return _named(figures, ONE_TOKEN, evidence, pd.Series(LEAST_GAIN, index=chosen.index))
+
+
 def _broad(table: pd.DataFrame) -> pd.DataFrame:
     chosen = table[table["evenness"] >= EVEN]
     evidence = [
@@ -101,7 +133,10 @@ def _broad(table: pd.DataFrame) -> pd.DataFrame:
 def _tags(table: pd.DataFrame) -> pd.DataFrame:
     mean = table.groupby(["direction", "tag"])["value"].transform("mean")
     enough = (table["value"] >= TAG_SHARE) & (table["value"] >= TAG_LIFT * table["chance"])
-    chosen = table.assign(mean=mean)[enough]
+    # as for relations, a small gain says nothing: where hardly a sentence has two of a tag, one has nearly all anyway
+    beyond_its_due = table["one_token"] - table["one_token_chance"]
+    single = (beyond_its_due >= LEAST_GAIN) & (beyond_its_due >= MOST * (1 - table["one_token_chance"]))
+    chosen = table.assign(mean=mean)[enough & ~single]
     words = chosen["tag"].map(lambda tag: TAG_NAMES.get(tag, tag))
     evidence = [
         f"{row.value:.0%} of the attention that counts goes {row.direction} {TAG_NAMES.get(row.tag, row.tag)}"

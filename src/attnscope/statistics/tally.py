@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
+from ..errors import BadInput
+
 SOLE = ("",)
 """The label of a tally that has only one."""
 
@@ -87,5 +89,11 @@ class Additive:
 
     @classmethod
     def from_state(cls: type[Kind], state: Mapping[str, Any]) -> Kind:
-        """Read what `state` gave."""
+        """Read what `state` gave, unless it was given by another version of the class."""
+        known = {entry.name for entry in fields(cls)}
+        if changed := sorted(known ^ set(state)):
+            raise BadInput(
+                f"What was saved of {cls.__name__} does not fit it any more ({', '.join(changed)}): it was changed"
+                " since, so begin again in another folder."
+            )
         return cls(**{name: Tally(**value) if isinstance(value, dict) else value for name, value in state.items()})

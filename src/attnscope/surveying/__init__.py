@@ -1,6 +1,6 @@
 """Statistics over a corpus, on one machine or many."""
 
-from .passes import Progress as Progress
 from .result import PAGE as PAGE
 from .result import Survey as Survey
 from .running import survey as survey
+from .watching import Progress as Progress

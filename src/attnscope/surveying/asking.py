@@ -1,24 +1,97 @@
-"""What a survey is asked: which statistics, of which stack, with what left out."""
+"""What a survey is asked, checked before a model is there: nobody waits for a model to hear of a slip."""
 
-import hashlib
-import json
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..capture import InstrumentedModel
 from ..corpora import CORPORA, dataset_file
+from ..engine import Engine, check_recipe, checked_folder
+from ..engine import engine as engine_named
 from ..errors import BadInput
-from ..record.attention import Stack
-from ..statistics import NEEDED, PARSE, ROLES, STATISTICS, TAGS
+from ..statistics import Null, checked_null
 from ..syntax import Corpus, sentences_of
+from .choosing import Choice, chosen_statistics, named_statistics
+from .ledger import UNFINISHED, begun_recipe
+from .result import CARD, read_card
 
-MEANINGS = {TAGS: "parts of speech", PARSE: "heads and relations"}
-NAMES: dict[Any, str] = {kind: name for name, kind in STATISTICS.items()}
 SHARD_SIZE, SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 64, 8, 256, 32
 """Texts in a shard where the size of the corpus is not known; where it is, about so many shards within these limits."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a survey is asked, all but the model."""
+
+    choice: Choice
+    corpus: Corpus
+    engine: Engine
+    is_local: bool
+    """Whether the work is done in this process."""
+    folder: Path | None
+    null: Null | None
+    """None is what is usual for the model."""
+    limit: int | None
+    shard_size: int
+    tokens_per_batch: int
+    threads: int
+
+    def recipe(self, null: Null | None) -> dict[str, Any]:
+        """What must be asked again for a survey to go on; the model comes on top."""
+        return {
+            "corpus": self.corpus.name,
+            "statistics": self.choice.names,
+            "null": list(null) if isinstance(null, tuple) else null,
+            "limit": self.limit,
+            "parser": self.corpus.parser,
+            "shard_size": self.shard_size,
+            "tokens_per_batch": self.tokens_per_batch,
+            "threads": self.threads,
+        }
+
+
+def checked(
+    corpus: Any,
+    statistics: Sequence[str | type[Any]] | None,
+    engine: str | Engine,
+    out: str | Path | None,
+    *,
+    resume: bool,
+    null: str | Sequence[int] | None,
+    parser: Any,
+    limit: int | None,
+    data: str | Path | None,
+    shard_size: int | None,
+    tokens_per_batch: int,
+    threads: int | None,
+    engine_options: Mapping[str, Any] | None,
+) -> Asked:
+    """What is asked, if it can be done as far as can be told without the model; the arguments are those of `survey`."""
+    folder = None if out is None else _own_folder(Path(out), resume)
+    said_null = None if null is None else checked_null(null)
+    _at_least("tokens_per_batch", tokens_per_batch, 1)
+    of_each = _at_least("threads", torch.get_num_threads() if threads is None else threads, 1)
+    size = None if shard_size is None else _at_least("shard_size", shard_size, 1)
+    on_engine = _with_options(engine, of_each, engine_options)
+    named = named_statistics(statistics)
+    source = source_of(corpus, parser, limit, data)
+    asked = Asked(
+        choice=chosen_statistics(named, source),
+        corpus=source,
+        engine=on_engine,
+        is_local=engine == "local",
+        folder=folder,
+        null=said_null,
+        limit=limit,
+        shard_size=size or usual_shard_size(source.size),
+        tokens_per_batch=tokens_per_batch,
+        threads=of_each,
+    )
+    _check_begun(asked)
+    return asked
 
 
 def source_of(corpus: Any, parser: Any, limit: int | None, data: str | Path | None) -> Corpus:
@@ -30,72 +103,6 @@ def source_of(corpus: Any, parser: Any, limit: int | None, data: str | Path | No
     return sentences_of(path, parser=parser, limit=limit, kind=CORPORA[name].kind)
 
 
-def chosen_statistics(asked: Sequence[str | type[Any]] | None, corpus: Corpus) -> tuple[dict[str, type[Any]], bool]:
-    """The statistics by name, and whether roles are wanted; by default all that the corpus is annotated for."""
-    offered = _annotation(corpus)
-    if asked is None:
-        return {name: kind for name, kind in STATISTICS.items() if offered >= set(kind.needs)}, True
-    if isinstance(asked, str) or not asked:
-        raise BadInput(f"statistics= is a list of {', '.join(STATISTICS)}, {ROLES}, not {asked!r}.")
-    chosen: dict[str, type[Any]] = {}
-    for one in asked:
-        if one != ROLES:
-            name, kind = _named(one)
-            if name in chosen and chosen[name] is not kind:
-                raise BadInput(f"Two statistics are called {name}: give each a name of its own.")
-            chosen[name] = kind
-    for name, kind in chosen.items():
-        if missing := [MEANINGS[need] for need in kind.needs if need not in offered]:
-            raise BadInput(
-                f"{name} needs {' and '.join(missing)}, and the sentences of {corpus.name} have none: give annotated"
-                " ones (CoNLL-U), or a parser (--parser, parser=)."
-            )
-    wants_roles = ROLES in asked
-    if wants_roles:
-        chosen |= {name: STATISTICS[name] for name in NEEDED if offered >= set(STATISTICS[name].needs)}
-    return chosen, wants_roles
-
-
-def _named(one: Any) -> tuple[str, type[Any]]:
-    """A statistic by its name, or a class; a class of ours goes by the name it has here."""
-    if isinstance(one, str):
-        if one not in STATISTICS:
-            raise BadInput(f"There is no statistic {one!r}: choose {', '.join(STATISTICS)} or {ROLES}.")
-        return one, STATISTICS[one]
-    name = str(NAMES.get(one) or getattr(one, "__name__", type(one).__name__))
-    if not all(hasattr(one, part) for part in ("empty", "update", "from_state", "needs", "second_pass")):
-        raise BadInput(f"{name} is no statistic: give a class such as those of STATISTICS.")
-    if name == ROLES or STATISTICS.get(name, one) is not one:
-        raise BadInput(f"There is another statistic called {name}: give yours a name of its own.")
-    return name, one
-
-
-def left_out(chosen: Container[str]) -> dict[str, str]:
-    """The statistics that were not taken for want of annotation, and what they need."""
-    return {
-        name: " and ".join(MEANINGS[need] for need in kind.needs)
-        for name, kind in STATISTICS.items()
-        if name not in chosen and kind.needs
-    }
-
-
-def _annotation(corpus: Corpus) -> set[str]:
-    """What the first sentence has; a parser that cannot be loaded is told here, before anything is written."""
-    first = next(corpus.sentences())
-    parsed = first.heads is not None and first.relations is not None
-    return ({TAGS} if first.tags is not None else set()) | ({PARSE} if parsed else set())
-
-
-def usual_null(model: InstrumentedModel) -> str:
-    """Causal models rest on their first token, others on their special tokens."""
-    return "first" if self_attention(model) == "decoder" else "special"
-
-
-def self_attention(model: InstrumentedModel) -> Stack:
-    """The stack that is surveyed: the text's attention to itself, in the encoder where there are both."""
-    return "decoder" if model.stacks == ("decoder",) else "encoder"
-
-
 def usual_shard_size(corpus_size: int | None) -> int:
     """Enough shards for standard errors, each large enough to batch well."""
     if corpus_size is None:
@@ -103,22 +110,33 @@ def usual_shard_size(corpus_size: int | None) -> int:
     return min(max(corpus_size // SHARDS, SMALLEST_SHARD), LARGEST_SHARD)
 
 
-def identity(model: InstrumentedModel) -> dict[str, str]:
-    """Tells a model from any other: its name, and a fingerprint of its settings, weights and tokens."""
-    settings = model.model.config.to_dict()
-    for changing in ("_name_or_path", "transformers_version"):
-        settings.pop(changing, None)
-    words = sorted(model.tokenizer.get_vocab().items(), key=lambda entry: entry[1])
-    digest = hashlib.sha256(json.dumps([settings, words], default=str, sort_keys=True).encode())
-    for name, tensor in sorted(model.model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    name = str(model.model.config.name_or_path or type(model.model).__name__)
-    return {"name": Path(name).name if Path(name).is_dir() else name, "fingerprint": digest.hexdigest()[:16]}
+def _own_folder(out: Path, resume: bool) -> Path:
+    return checked_folder(out, "survey", resume=resume, finished=CARD, unfinished=(UNFINISHED,))
 
 
-def at_least(name: str, number: int, least: int) -> int:
-    """The number, unless it is too small."""
+def _check_begun(asked: Asked) -> None:
+    """What the folder holds must be the same survey, as far as is known without the model."""
+    if asked.folder is None or not asked.folder.exists():
+        return
+    theirs = read_card(asked.folder) if (asked.folder / CARD).exists() else begun_recipe(asked.folder)
+    if theirs is not None:
+        ours = asked.recipe(asked.null)
+        if asked.null is None:
+            del ours["null"]
+        check_recipe(asked.folder, "survey", theirs, ours)
+
+
+def _with_options(engine: str | Engine, threads: int, options: Mapping[str, Any] | None) -> Engine:
+    """The engine with what it is told beyond the work; more threads than one are no matter of the local one."""
+    told = dict(options or {})
+    if engine == "local" and told:
+        raise BadInput(f"The local engine takes no options, but {', '.join(told)} were given.")
+    if engine == "ray":
+        told.setdefault("threads", threads)
+    return partial(engine_named(engine), **told) if told else engine_named(engine)
+
+
+def _at_least(name: str, number: int, least: int) -> int:
     if number < least:
         raise BadInput(f"{name} must be at least {least}, not {number}.")
     return number

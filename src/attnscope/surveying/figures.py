@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..views import plots
+from ..views.printing import Plot
 
 LABELS = {
     "null_attention": "share of null attention",
@@ -20,7 +21,7 @@ FURTHEST = 30
 
 
 Tables = Mapping[str, pd.DataFrame]
-Figures = Iterator[tuple[str, plots.Plot]]
+Figures = Iterator[tuple[str, Plot]]
 
 
 def figures_of(tables: Tables, by_layer: Tables) -> Figures:

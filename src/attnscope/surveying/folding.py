@@ -20,6 +20,8 @@ class Fold:
     groups: dict[str, list[Any]] = field(default_factory=dict)
     totals: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    longest: int = 0
+    """Tokens of the longest sentence."""
     waiting: dict[int, Callable[[], State]] = field(default_factory=dict)
     taken: int = 0
 
@@ -40,3 +42,4 @@ class Fold:
                 groups[group].merge(statistic)
         self.totals.update({name: state[name] for name in ("sentences", "words", "tokens")})
         self.skipped.update(state["skipped"])
+        self.longest = max(self.longest, state["longest"])

@@ -22,11 +22,11 @@ class Ledger:
         self.folder = None if folder is None else folder / UNFINISHED
         if self.folder is None:
             return
-        written = self.folder / RECIPE
-        if written.exists():
-            check_recipe(self.folder, "survey", json.loads(written.read_text(encoding="utf-8")), recipe)
+        begun = begun_recipe(self.folder.parent)
+        if begun is not None:
+            check_recipe(self.folder.parent, "survey", begun, recipe)
         else:
-            with written_atomically(written) as temporary:
+            with written_atomically(self.folder / RECIPE) as temporary:
                 temporary.write_text(json.dumps(dict(recipe), indent=1) + "\n", encoding="utf-8")
 
     def _path(self, round_: int, number: int) -> Path | None:
@@ -61,6 +61,12 @@ class Ledger:
             clear(self.folder.parent)
 
 
+def begun_recipe(folder: Path) -> dict[str, Any] | None:
+    """What the unfinished survey in a folder was asked, if there is one."""
+    written = folder / UNFINISHED / RECIPE
+    return json.loads(written.read_text(encoding="utf-8")) if written.exists() else None
+
+
 def clear(folder: Path) -> None:
     """Remove the shards of a survey that is finished."""
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
@@ -70,17 +76,3 @@ def fingerprint_of(items: Sequence[Sentence | str]) -> str:
     """Tells the sentences of one shard from any others."""
     plain = [item if isinstance(item, str) else vars(item) for item in items]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
-
-
-def checked_folder(out: Path, resume: bool, finished: str) -> Path:
-    """The folder, if it is empty or not there, or holds a survey and that shall go on."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return out
-    if not out.is_dir():
-        raise BadInput(f"A survey is kept in a folder, but {out} is a file.")
-    if (out / finished).exists() or (out / UNFINISHED).exists():
-        if resume:
-            return out
-        state = "a finished survey" if (out / finished).exists() else "an unfinished survey"
-        raise BadInput(f"{out} already holds {state}: choose another folder, or go on with it (--resume, resume=True).")
-    raise BadInput(f"{out} is not empty and holds no survey: choose another folder.")

@@ -1,7 +1,7 @@
 """One pass of some statistics over the corpus, shard by shard, on an engine."""
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -14,24 +14,8 @@ from ..syntax import Corpus, Sentence
 from .folding import Fold
 from .ledger import Ledger, fingerprint_of
 from .shard import Job, ShardWorker
+from .watching import Progress, Watch
 
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a survey is."""
-
-    number: int
-    """Which pass over the corpus this is, from 1."""
-    passes: int
-    texts: int
-    """Texts done in this pass; a parser may make several sentences of one."""
-    size: int | None
-    """Texts in the corpus, where that is known."""
-    sentences: int
-    tokens: int
-
-
-Watch = Callable[[Progress], None]
 Shard = Sequence[Sentence | str]
 
 

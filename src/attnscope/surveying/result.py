@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..errors import BadInput
 from ..files import written_atomically
+from ..numerals import counted
 from ..statistics import ROLES
 from ..views import survey as survey_view
 from ..views import write_page
@@ -109,9 +110,7 @@ class Survey:
     def load(cls, folder: str | Path) -> "Survey":
         """Read what `save` wrote."""
         folder = Path(folder)
-        if not (folder / CARD).is_file():
-            raise BadInput(f"{folder} holds no finished survey: {CARD} is missing.")
-        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        card = read_card(folder)
         # by name, because a kill may have left half a file beside them
         paths = {name: folder / TABLES / f"{name}.parquet" for name in card["statistics"]}
         if missing := [name for name, path in paths.items() if not path.is_file()]:
@@ -131,11 +130,15 @@ class Survey:
     def summary(self) -> str:
         """A few lines: what was read, what was not, and how many heads have which role."""
         card = self.card
-        size = f"{card['layers']} layers x {card['heads']} heads"
-        read = f"{card['sentences']:,} sentences, {card['tokens']:,} tokens"
+        size = f"{counted(card['layers'], 'layer')} x {counted(card['heads'], 'head')}"
+        read = f"{counted(card['sentences'], 'sentence')}, {counted(card['tokens'], 'token')}"
         lines = [f"{self.title}: {size}, {read}, null attention: {card['null']}."]
         lines += [f"Skipped {count:,}: {reason}." for reason, count in card["skipped"].items()]
-        lines += [f"Not taken: {name}, which needs {what}." for name, what in card.get("left_out", {}).items()]
+        lines += card.get("warnings", ())
+        lines += [
+            f"Not taken: {name}, which needs {what}; the first sentence has none."
+            for name, what in card.get("left_out", {}).items()
+        ]
         if ROLES in self:
             counts = self.tables[ROLES]["role"].value_counts()
             lines.append("Roles: " + ", ".join(f"{count} {role}" for role, count in counts.items()) + ".")
@@ -146,6 +149,23 @@ class Survey:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """What the finished survey in a folder is of."""
+    if folder.is_file():
+        raise BadInput(
+            f"A survey is loaded by its folder, and {folder} is a file: give the folder that has {CARD} in it."
+        )
+    if not (folder / CARD).is_file():
+        raise BadInput(f"{folder} holds no finished survey: {CARD} is missing.")
+    try:
+        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"{folder / CARD} is damaged, or no card of a survey: it is not JSON.") from error
+    if not isinstance(card, dict) or "statistics" not in card:
+        raise BadInput(f"{folder / CARD} is no card of a survey: it names no statistics.")
+    return card
 
 
 def _is_map(table: pd.DataFrame) -> bool:

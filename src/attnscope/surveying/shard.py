@@ -90,6 +90,7 @@ class ShardWorker:
             "sentences": len(read),
             "words": sum(len(reading.sentence) for reading, _ in read),
             "tokens": sum(len(reading) for reading, _ in read),
+            "longest": max((len(reading) for reading, _ in read), default=0),
             "skipped": dict(skipped),
         }
 

@@ -1,6 +1,5 @@
 """What a corpus may be, and how its sentences are read, again and again."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -14,6 +13,7 @@ from .from_spacy import Parser
 from .from_text import is_heading, plain, read_jsonl, read_text, wikitext_lines
 from .grammar import AgreementSentence, agreement_sentences
 from .lines import numbered_lines
+from .naming import DatasetName
 from .sentence import Sentence
 
 Items = Iterator[Sentence | str]
@@ -38,8 +38,6 @@ COUNTED: dict[str, Callable[[str], bool]] = {
 """Which lines of a file begin an item, so that items are counted without being read."""
 
 WHAT = f'a corpus is "{DEMO}", a file, a data set, or a list of sentences or texts'
-HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?(:[\w.-]+)?")
-"""A data set of the hub, perhaps with its owner and a configuration."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,10 @@ def sentences_of(
     """The sentences of whatever a corpus may be.
 
     A corpus is "demo" (sentences of our own grammar with their parses), a file (.conllu, .txt with a text to a line,
-    .jsonl; also .gz), the name or folder of a Hugging Face data set or one that is loaded, or any iterable of
-    sentences, texts and lists of words. Blank lines and texts hold no words and are passed over.
+    .jsonl; also .gz), a Hugging Face data set, or any iterable of sentences, texts and lists of words. A data set is
+    loaded already, or given by its name or folder, which may say the configuration, split and column:
+    "stanfordnlp/imdb:test", "Salesforce/wikitext:wikitext-2-raw-v1:test", "reviews/:test#review". Blank lines and texts
+    hold no words and are passed over.
 
     Args:
         corpus: What to read; also a `Corpus`.
@@ -123,20 +123,23 @@ def _opened(corpus: object, *, split: str | None, column: str | None, kind: str 
         return _from_file(path, kind, limit)
     if isinstance(corpus, str | Path) or is_dataset(corpus):
         _refuse(options, ("kind",), "a data set")
-        source = str(corpus) if isinstance(corpus, Path) else corpus
-        rows = open_dataset(source, split)
-        name = _name(source) if isinstance(source, str) else f"a data set ({type(source).__name__})"
-        name = name if split is None else f"{name}, {split}"
-        # What a stream says of its size may date from before it was filtered, unless nobody has had it in hands.
-        size = size_of(rows) if isinstance(source, str) or hasattr(rows, "__len__") else None
-        return Corpus(name, size, None, lambda: read_dataset(rows, column=column))
+        return _from_dataset(corpus, split, column)
     _refuse(options, ("split", "column", "kind"), "a corpus in memory")
     return corpus if isinstance(corpus, Corpus) else _from_memory(corpus, limit)
 
 
-def _name(source: str) -> str:
-    """The name of a data set, without the place where its folder lies: results tell no paths."""
-    return Path(source).resolve().name if Path(source).is_dir() else source
+def _from_dataset(corpus: object, split: str | None, column: str | None) -> Corpus:
+    """A data set by name or loaded; split and column are said apart or in the name."""
+    named = isinstance(corpus, str | Path)
+    said = DatasetName.parsed(str(corpus)) if named else DatasetName(f"a data set ({type(corpus).__name__})")
+    for what, apart, within in (("split", split, said.split), ("column", column, said.column)):
+        if apart is not None and within is not None and apart != within:
+            raise BadInput(f"The name {str(corpus)!r} has a {what} of its own: leave out {what}={apart!r}.")
+    said = replace(said, split=split or said.split, column=column or said.column)
+    rows = open_dataset(said.name if named else corpus, said.split, said.configuration)
+    # What a stream says of its size may date from before it was filtered, unless nobody has had it in hands.
+    size = size_of(rows) if named or hasattr(rows, "__len__") else None
+    return Corpus(str(said), size, None, lambda: read_dataset(rows, column=said.column))
 
 
 def _refuse(options: dict[str, str | None], names: tuple[str, ...], what: str) -> None:
@@ -150,7 +153,7 @@ def _file(corpus: object, kind: str | None) -> Path | None:
     if not isinstance(corpus, str | Path):
         return None
     path = Path(corpus)
-    means_a_file = kind is not None or _suffix(path) in SUFFIXES or not HUB_NAME.fullmatch(str(corpus))
+    means_a_file = kind is not None or _suffix(path) in SUFFIXES or not DatasetName.parsed(str(corpus)).is_possible
     return path if path.is_file() or (means_a_file and not path.is_dir()) else None
 
 

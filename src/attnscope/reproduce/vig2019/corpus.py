@@ -8,6 +8,7 @@ from typing import Any
 
 from ...corpora import CORPORA, dataset_file
 from ...errors import BadInput
+from ...numerals import counted
 from ...syntax import Corpus, Sentence, genre, joined, sentences_of
 
 DOCUMENT_WORDS = 250
@@ -29,6 +30,16 @@ SCALES = {
     "cpu": Scale("gpt2", "ud_ewt", None),
     "paper": Scale("gpt2", "ud_ewt", 10_000, splits=None),
 }
+
+
+def toys(model: Any, corpus: Any) -> str:
+    """What a reader must know before the claims where what is shipped was run; nothing where it was not."""
+    shipped = {"The shipped model is a toy": model, "The shipped grammar is a toy": corpus}
+    told = [what for what, run in shipped.items() if isinstance(run, str) and run == "demo"]
+    if not told:
+        return ""
+    what = "The shipped model and grammar are toys" if len(told) == len(shipped) else told[0]
+    return f"{what}: this run shows that the experiment works, and is not meant to confirm claims about GPT-2."
 
 
 def scale_named(name: str) -> Scale:
@@ -109,17 +120,24 @@ def _only(corpus: Corpus, name: str) -> Callable[[], Iterator[Sentence | str]]:
 
 
 def documents_of(corpus: Corpus, readable: Callable[[Sentence], bool] = bool) -> Corpus:
-    """The documents of the corpus in pieces of several sentences each; what stands alone is left out.
+    """The documents of the corpus in pieces of several sentences each; what is left out is told in the name.
 
     A piece ends before a sentence that is not readable, or one such would cost the whole document.
     """
-    unreadable = sum(not readable(sentence) for sentence in corpus.sentences())
+    verdicts = [readable(sentence) for sentence in corpus.sentences()]
+    unreadable = verdicts.count(False)
     pieces = tuple(_pieces(corpus, readable))
+    alone = sum(verdicts) - sum(piece.parts for piece in pieces)
     if not pieces:
         raise BadInput(
             f"{corpus.name} has no documents of several sentences: give a corpus that names them, such as ud_ewt."
         )
-    without = f" without {unreadable} sentences that cannot be aligned" if unreadable else ""
+    left_out = [
+        f"{counted(number, 'sentence')} that {why}"
+        for number, why in ((unreadable, "cannot be aligned"), (alone, "would stand alone"))
+        if number
+    ]
+    without = f" without {' and '.join(left_out)}" if left_out else ""
     return Corpus(f"{corpus.name}, as documents{without}", len(pieces), None, lambda: iter(pieces))
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from ...numerals import counted
 from ...surveying import Survey
 from ..claims import Claim, count
 from ..document import Block, Code, Document, Emphasis, Heading, Paragraph, Strong, Table, Words
@@ -31,7 +32,7 @@ HOW = (
 )
 
 
-def report_of(survey: Survey, claims: Sequence[Claim]) -> tuple[Document, dict[str, pd.DataFrame]]:
+def report_of(survey: Survey, claims: Sequence[Claim], caution: str = "") -> tuple[Document, dict[str, pd.DataFrame]]:
     """The report, and the tables behind its figures."""
     heads = heads_table(survey)
     examples = example_heads(heads)
@@ -61,7 +62,7 @@ def report_of(survey: Survey, claims: Sequence[Claim]) -> tuple[Document, dict[s
         Heading("How it was measured"),
         Paragraph(HOW),
     ]
-    return Document(title_of(survey.card), blocks), tables_of(survey, heads, examples, exemplars)
+    return Document(title_of(survey.card), blocks, caution), tables_of(survey, heads, examples, exemplars)
 
 
 def title_of(card: Mapping[str, Any]) -> str:
@@ -71,20 +72,25 @@ def title_of(card: Mapping[str, Any]) -> str:
 
 def _what_was_run(card: Mapping[str, Any]) -> list[Block]:
     null = NULLS.get(str(card["null"]), f"attention to {card['null']} is left out")
-    length = card["tokens"] / card["sentences"]
     rows: list[Sequence[Words]] = [
         ["paper", PAPER],
-        ["model", f"{card['model']['name']} ({card['class']}), {card['layers']} layers of {card['heads']} heads"],
-        [
-            "corpus",
-            f"{card['corpus']}: {card['sentences']:,} texts read, {card['tokens']:,} tokens, {length:.1f} in each",
-        ],
+        ["model", f"{card['model']['name']} ({card['class']}), {_size(card)}"],
+        ["corpus", f"{card['corpus']}: {_read(card)}"],
         ["annotation", "as the corpus has it" if card["parser"] is None else f"by spaCy's {card['parser']}"],
         ["null attention", null],
         ["skipped", "; ".join(f"{number:,}: {reason}" for reason, number in card["skipped"].items()) or "none"],
         ["versions", ", ".join(f"{name} {number}" for name, number in card["versions"].items())],
     ]
     return [Table(["", ""], rows)]
+
+
+def _size(card: Mapping[str, Any]) -> str:
+    return f"{counted(card['layers'], 'layer')} of {counted(card['heads'], 'head')}"
+
+
+def _read(card: Mapping[str, Any]) -> str:
+    length = card["tokens"] / card["sentences"]
+    return f"{counted(card['sentences'], 'text')} read, {counted(card['tokens'], 'token')}, {length:.1f} in each"
 
 
 def claims_blocks(claims: Sequence[Claim]) -> list[Block]:

@@ -5,15 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...capture import InstrumentedModel, load
 from ...errors import BadInput
 from ...surveying import Survey, survey
-from ...surveying.aligning import read_sentence
-from ...surveying.passes import Watch
+from ...surveying.watching import Watch
 from ...syntax import Sentence, Unaligned
 from ..comparing import compare
-from ..writing import SURVEY, Reproduction, checked_folder, write_reproduction
-from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named, spread
+from ..writing import SURVEY, Reproduction, own_folder, write_reproduction
+from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named, spread, toys
 from .criteria import claims_of
 from .genres import genre_figures
 from .report import report_of
@@ -23,7 +21,7 @@ def reproduce_vig2019(
     out: str | Path,
     *,
     scale: str = "smoke",
-    model: InstrumentedModel | str | None = None,
+    model: Any = None,
     corpus: Any = None,
     data: str | Path | None = None,
     parser: Any = None,
@@ -50,7 +48,7 @@ def reproduce_vig2019(
         BadInput: If the scale is not known, the model or corpus cannot be read, or the folder holds something else.
     """
     chosen = scale_named(scale)
-    folder = checked_folder(out, resume=resume)
+    folder = own_folder(out, resume=resume)
     limit = chosen.limit if limit is None else limit
     # sentences that are spread out would not follow each other: of documents, the limit counts them and not sentences
     taken = None if documents else limit
@@ -64,14 +62,20 @@ def reproduce_vig2019(
         texts = joined if limit is None else spread(joined, limit)
         parts = genres_of(texts) if by_genre else {}
     options: dict[str, Any] = {"null": null, "engine": engine, "resume": resume, "watch": watch}
+    caution = toys(chosen.model if model is None else model, chosen.corpus if corpus is None else corpus)
     if not by_genre:
-        return _one(folder, survey(loaded, texts, out=folder / SURVEY, **options))
+        return _one(folder, survey(loaded, texts, out=folder / SURVEY, **options), caution)
     surveys = {name: survey(loaded, part, out=folder / name / SURVEY, **options) for name, part in parts.items()}
-    return _all_genres(folder, surveys)
+    return _all_genres(folder, surveys, caution)
 
 
-def _is_readable(model: InstrumentedModel, sentence: Sentence) -> bool:
+# What runs models takes seconds to import: it is imported where it is used, so that a slip is told before.
+
+
+def _is_readable(model: Any, sentence: Sentence) -> bool:
     """Whether the words of a sentence meet the model's tokens."""
+    from ...surveying.aligning import read_sentence
+
     try:
         read_sentence(model.reader, sentence, 0, frozenset())
     except Unaligned:
@@ -79,7 +83,9 @@ def _is_readable(model: InstrumentedModel, sentence: Sentence) -> bool:
     return True
 
 
-def _loaded(model: InstrumentedModel | str | None, scale: Scale) -> InstrumentedModel:
+def _loaded(model: Any, scale: Scale) -> Any:
+    from ...capture import load
+
     if model is not None:
         return load(model) if isinstance(model, str) else model
     try:
@@ -91,17 +97,18 @@ def _loaded(model: InstrumentedModel | str | None, scale: Scale) -> Instrumented
         ) from error
 
 
-def _one(folder: Path, found: Survey) -> Reproduction:
+def _one(folder: Path, found: Survey, caution: str) -> Reproduction:
     claims = claims_of(found)
-    document, tables = report_of(found, claims)
+    document, tables = report_of(found, claims, caution)
     return write_reproduction(folder, document, claims, tables)
 
 
-def _all_genres(folder: Path, surveys: Mapping[str, Survey]) -> Reproduction:
+def _all_genres(folder: Path, surveys: Mapping[str, Survey], caution: str) -> Reproduction:
     for name, found in surveys.items():
-        _one(folder / name, found)
+        _one(folder / name, found, caution)
     cards = [found.card for found in surveys.values()]
     corpus = str(cards[0]["corpus"]).rpartition(",")[0]
     figures, tables = genre_figures(surveys)
     title = f"Vig & Belinkov (2019) on {cards[0]['model']['name']}, {corpus}, by genre"
-    return compare(folder, {name: folder / name for name in surveys}, title, figures=figures, tables=tables)
+    runs = {name: folder / name for name in surveys}
+    return compare(folder, runs, title, caution=caution, figures=figures, tables=tables)

@@ -1,0 +1,4 @@
+"""The larger commands of the command line, one in a file. Whatever needs torch is imported inside its command."""
+
+from .reproduce import reproduce as reproduce
+from .survey import survey as survey

@@ -1,0 +1,10 @@
+"""Numbers with their nouns, as people write them."""
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts, in the singular or plural.
+
+    >>> counted(1, "sentence"), counted(1200, "sentence"), counted(2, "does", "do")
+    ('1 sentence', '1,200 sentences', '2 do')
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

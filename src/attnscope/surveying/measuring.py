@@ -1,0 +1,131 @@
+"""Statistics over a corpus: an engine maps the shards, they are merged in their order, so any engine gives the same.
+
+The corpus is read again for a statistic that needs a second pass. Memory does not grow with the corpus: states are
+merged as they come, into a fixed number of groups, out of which the standard errors are made.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..capture import InstrumentedModel, load
+from ..capture.card import card_of
+from ..engine import check_recipe
+from ..errors import BadInput
+from ..numerals import counted
+from ..statistics import ROLES, Null, merged, roles, with_errors
+from ..syntax import Corpus
+from .asking import Asked
+from .folding import Fold
+from .ledger import Ledger, clear
+from .passes import Passes, corpus_fingerprint
+from .result import CARD, Survey
+from .shard import Job, ShardWorker
+from .subject import identity, null_for, self_attention
+from .watching import Watch
+
+
+def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
+    """The survey that is asked, of a loaded model or one by its name or folder."""
+    loaded = model if isinstance(model, InstrumentedModel) else load(model)
+    null = null_for(loaded, asked.null)
+    recipe = {"model": identity(loaded), **asked.recipe(null)}
+    if asked.folder is not None and (asked.folder / CARD).exists():
+        return _finished(asked.folder, recipe, asked)
+    job = _job(asked, loaded, null)
+    passes = Passes(
+        corpus=asked.corpus,
+        shard_size=asked.shard_size,
+        # elsewhere a model given by name is loaded by name, and one that is at hand travels
+        model=model if not asked.is_local and isinstance(model, str) else loaded,
+        engine=asked.engine,
+        ledger=Ledger(asked.folder, recipe),
+        count=1 + any(kind.second_pass is not None for kind in job.statistics.values()),
+        watch=watch,
+    )
+    with _threads_restored():
+        first, groups = _all_passes(passes, job)
+        shape = ShardWorker(loaded, job).shape
+    _check_found(first, asked.corpus)
+    tables, by_layer = _tables(groups)
+    if asked.choice.wants_roles:
+        tables[ROLES] = roles(tables)
+    read = {**first.totals, "longest": first.longest, "skipped": dict(first.skipped)}
+    read |= {"warnings": _warnings(null, first.longest), "left_out": asked.choice.left_out}
+    read["corpus_fingerprint"] = passes.fingerprint
+    result = Survey(tables, by_layer, {**card_of(loaded.model), **recipe, **vars(shape), **read})
+    if asked.folder is not None:
+        result.save(asked.folder)
+        passes.ledger.close()
+    return result
+
+
+def _job(asked: Asked, model: InstrumentedModel, null: Null) -> Job:
+    return Job(
+        statistics=asked.choice.statistics,
+        null=null,
+        stack=self_attention(model),
+        parser=asked.corpus.parser,
+        needs=asked.choice.needs,
+        tokens_per_batch=asked.tokens_per_batch,
+        threads=asked.threads,
+    )
+
+
+def _finished(folder: Path, recipe: Mapping[str, Any], asked: Asked) -> Survey:
+    """The survey that a folder holds, if it is the one that is asked for."""
+    finished = Survey.load(folder)
+    check_recipe(folder, "survey", finished.card, recipe)
+    # the corpus is read only if nothing else differs
+    now = corpus_fingerprint(asked.corpus, asked.shard_size)
+    check_recipe(folder, "survey", finished.card, {"corpus_fingerprint": now})
+    clear(folder)
+    return finished
+
+
+@contextmanager
+def _threads_restored() -> Iterator[None]:
+    """Workers set the number of threads; where one runs in this process, the user's own is put back."""
+    threads = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _all_passes(passes: Passes, job: Job) -> tuple[Fold, dict[str, list[Any]]]:
+    """The first pass, and the groups of each statistic after its last."""
+    first = passes.run(1, job)
+    again = {name: kind.second_pass for name, kind in job.statistics.items() if kind.second_pass is not None}
+    if not again or not first.groups:
+        return first, first.groups
+    before = {name: merged(first.groups[name]) for name in again}
+    second = passes.run(2, replace(job, statistics=again, before=before))
+    return first, {**first.groups, **second.groups}
+
+
+def _tables(groups: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    tables = {name: with_errors(of_one, lambda statistic: statistic.result()) for name, of_one in groups.items()}
+    by_layer = {name: with_errors(of_one, lambda statistic: statistic.by_layer()) for name, of_one in groups.items()}
+    return tables, {name: table for name, table in by_layer.items() if table is not None}
+
+
+def _warnings(null: Null, longest: int) -> list[str]:
+    """What the figures do not tell by themselves: that nothing was left out where no sentence has a token."""
+    beyond = [] if isinstance(null, str) else [place for place in null if not -longest <= place < longest]
+    if not beyond:
+        return []
+    where, tokens = ", ".join(map(str, beyond)), counted(longest, "token")
+    return [
+        f"Null attention at {where} is beyond every sentence, of which the longest has {tokens}: none was left out."
+    ]
+
+
+def _check_found(fold: Fold, corpus: Corpus) -> None:
+    if fold.totals["sentences"] == 0:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in fold.skipped.most_common(3))
+        raise BadInput(f"No sentence of {corpus.name} could be read: {reasons or 'there is none'}.")
