@@ -14,7 +14,7 @@ export NO_MKDOCS_2_WARNING := 1
 help: ## Show this help
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: .venv/.core ## Show what the shipped model attends to, and write report.html
+demo: .venv/.core ## Show what the shipped model attends to, and write report.html and survey.html
 	$(bin)/attnscope demo
 
 test: .venv/.dev chromium ## Run every test and every example of the docstrings

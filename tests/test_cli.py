@@ -39,6 +39,13 @@ def test_every_command_shows_an_example(command):
     assert f"Example: attnscope {command}" in result.stdout
 
 
+def test_help_tells_what_the_demo_writes_and_what_a_corpus_may_be():
+    told = " ".join(RUNNER.invoke(app, ["demo", "--help"]).stdout.split())
+    assert all(page in told for page in ("report.html", "survey.html"))
+    told = RUNNER.invoke(app, ["survey", "--help"], terminal_width=400).stdout
+    assert all(name in told for name in ("ud_ewt:dev", "NAME:CONFIGURATION:SPLIT", "#COLUMN"))
+
+
 def test_version():
     result = RUNNER.invoke(app, ["--version"])
     assert result.exit_code == 0
@@ -86,7 +93,7 @@ def test_report_writes_one_page_for_all_texts(tmp_path):
     result = RUNNER.invoke(app, ["report", "demo", "the key", "the keys", "-o", str(out)])
     assert result.exit_code == 0
     assert result.stdout == f"Written: {out}\n"
-    assert out.read_text(encoding="utf-8").count("<article") == 2
+    assert out.read_text(encoding="utf-8").count("<blockquote") == 2
 
 
 def test_report_as_json(tmp_path):
@@ -140,15 +147,25 @@ def test_what_cannot_be_written_is_a_failure(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to a child.")
-def test_stopping_it_leaves_a_short_line(tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "demo"], "Stopped. Go on with --resume.\n"),
+        (["trust", "demo", "demo", "--out", "kept"], "Stopped. Go on with --resume.\n"),
+        (["trust", "demo", "demo"], "attnscope: stopped.\n"),
+    ],
+    ids=" ".join,
+)
+def test_stopping_it_leaves_a_short_line(tmp_path, arguments, said):
     code = (
         # a shell starts background jobs with SIGINT ignored, and so may whatever runs the tests
         "import os, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from attnscope import cli\nfrom attnscope import lab\n"
-        "lab.TASKS['demo'] = lambda *args, **options: os.kill(os.getpid(), signal.SIGINT)\ncli.main()"
+        "from attnscope import cli, evaluation, lab\n"
+        "def stop(*args, **options): os.kill(os.getpid(), signal.SIGINT)\n"
+        "lab.TASKS['demo'] = evaluation.trust = stop\ncli.main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "train", "demo"], capture_output=True, text=True, check=False, cwd=tmp_path
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 128 + signal.SIGINT
-    assert done.stderr == "attnscope: stopped.\n"
+    assert done.stderr == said

@@ -30,7 +30,7 @@ def test_the_minimal_pair_is_told_apart(result):
 def test_the_report_shows_both_texts(result):
     page = result.report.read_text(encoding="utf-8")
     assert result.report.name == "report.html"
-    assert page.count("<article") == 2
+    assert page.count("<blockquote") == 2
     assert all(f">{text}<" in page for text in TEXTS)
 
 

@@ -8,6 +8,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import views as views
     from .attribution import METHODS as METHODS
     from .attribution import attribute as attribute
     from .attribution import blank_out as blank_out
@@ -66,13 +67,17 @@ _HOME = {
     "write_report": "report",
 }
 """The public names, and the room each lives in."""
+_ROOMS = ("views",)
+"""Rooms that are entered by their own name: `attnscope.views.head(record)`."""
 
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names above, strings all
+__all__ = [*_HOME, *_ROOMS, "__version__"]  # noqa: PLE0604 - the names above, strings all
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _version("attnscope")
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"attnscope has no {name!r}: it has {', '.join(sorted(_HOME))}")
     return getattr(import_module(f".{_HOME[name]}", __name__), name)

@@ -1,17 +1,18 @@
 """The command line: parse, call one function, print. Whatever needs torch is imported inside its command."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from . import __version__
+from . import __version__, commands
+from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, resumable
 from .errors import BadInput, WorkerDied
-from .progress import texts_done, tokens_done, working
-
-BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
+from .numerals import counted
+from .progress import texts_done, working
 
 
 class Commands(TyperGroup):
@@ -45,8 +46,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-
 
 def _print_version(wanted: bool) -> bool:
     if wanted:
@@ -66,10 +65,12 @@ def attnscope(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder that report.html is written to.")] = Path(),
+    out: Annotated[Path, typer.Option(help="The folder that report.html and survey.html are written to.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Show what the shipped model looks at, and write report.html.
+    """Show what the shipped model looks at, which method to trust and what its heads do; write two pages.
+
+    report.html has two texts, with every layer and head; survey.html has what each head does over 128 sentences.
 
     Example: attnscope demo --out somewhere
     """
@@ -118,20 +119,31 @@ def report(
     model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
     texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="The texts to report on.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", help="A method to ask; may be given again. All by default.")
+    ] = None,
+    measured: Annotated[
+        Path | None, typer.Option("--trust", help="What attnscope trust has written: shown beside each method.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write one offline page on what a model looks at in your texts.
+    """Write one offline page on your texts: the answer, the tokens under each method, and every layer and head.
 
     Example: attnscope report demo "the key to the cabinets" -o report.html
     """
-    with working(f"Recording {model}"):
+    with working(f"Reporting on {counted(len(texts), 'text')}"):
         from .capture import load
-        from .report import summary, write_report
+        from .evaluation import Trust
+        from .explaining import explain
+        from .report import write_report
 
-        records = list(load(model).records(texts))
-        written = write_report(out, records)
+        table = None if measured is None else Trust.load(measured)
+        loaded = load(model)
+        explanations = [explain(loaded, text, methods) for text in texts]
+        written = write_report(out, explanations, trust=table)
     if as_json:
-        typer.echo(json.dumps({"report": str(written), "texts": [summary(record) for record in records]}))
+        told = [explanation.to_dict() for explanation in explanations]
+        typer.echo(json.dumps({"report": str(written), "texts": told}))
     else:
         typer.echo(f"Written: {written}")
 
@@ -151,7 +163,9 @@ def train(
         from .lab import TASKS
     if task not in TASKS:
         raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
-    typer.echo(f"Written: {TASKS[task](out or Path(task), seed=seed, resume=resume)}")
+    with resumable():
+        written = TASKS[task](out or Path(task), seed=seed, resume=resume)
+    typer.echo(f"Written: {written}")
 
 
 @app.command()
@@ -178,7 +192,7 @@ def trust(
 
         texts = evaluation.read_texts(corpus, limit)
         loaded = load(model)
-    with texts_done() as watch:
+    with nullcontext() if out is None else resumable(), texts_done() as watch:
         result = evaluation.trust(loaded, texts, methods, out=out, resume=resume, watch=watch)
     if as_json:
         typer.echo(json.dumps(result.to_dict()))
@@ -190,131 +204,8 @@ def trust(
         typer.echo(f"Written: {out}")
 
 
-@app.command()
-def survey(
-    model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
-    corpus: Annotated[
-        str,
-        typer.Argument(
-            help="A file (.conllu, .txt, .jsonl, also .gz), a data set by its name (ud_ewt, wikitext2, or one of the"
-            ' Hugging Face hub), or "demo" for the shipped grammar.'
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The folder of the survey: tables, page, card; also while it grows.")],
-    statistics: Annotated[
-        list[str] | None,
-        typer.Option("--statistics", help="A statistic to take; may be given again. All that can be by default."),
-    ] = None,
-    parser: Annotated[
-        str | None, typer.Option(help="The spaCy model that parses plain text, e.g. en_core_web_sm.")
-    ] = None,
-    null: Annotated[
-        str | None,
-        typer.Option(help="What to leave out as null attention: first, special, none, or positions such as 0,-1."),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Read only so many sentences, or texts where they are parsed.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="local, or ray for many machines.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Of the Ray cluster; without it Ray is started here.")] = None,
-    workers: Annotated[int | None, typer.Option(help="How many Ray workers; all there is room for by default.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Of each worker; the same number gives the same bits.")] = None,
-    shard_size: Annotated[int | None, typer.Option(help="How many texts are done at a time.")] = None,
-    tokens_per_batch: Annotated[
-        int, typer.Option(help="Tokens run together, padding included; more for a GPU.")
-    ] = 2048,
-    figures: Annotated[
-        list[str] | None, typer.Option("--figures", help="Also write figures as svg, pdf or png; may be given again.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="Where named data sets lie, before $ATTNSCOPE_DATA.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a survey that was stopped.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Survey what each head of a model does over a corpus: tables, roles, exemplars and a page.
-
-    Example: attnscope survey demo demo --out my-survey --limit 200
-    """
-    with working(f"Loading {model}"):
-        from . import surveying
-
-        options = {"address": address, "workers": workers}
-        asked = {name: value for name, value in options.items() if value is not None}
-        if unknown := set(figures or ()) - {"svg", "pdf", "png"}:
-            raise BadInput(f"Figures are svg, pdf or png, not {', '.join(sorted(unknown))}.")
-        if asked and engine == "local":
-            raise BadInput(f"--{', --'.join(asked)} is for --engine ray.")
-    with tokens_done() as watch:
-        result = surveying.survey(
-            model,
-            corpus,
-            statistics,
-            engine,
-            out,
-            resume,
-            null=_null(null),
-            parser=parser,
-            limit=limit,
-            data=data,
-            shard_size=shard_size,
-            tokens_per_batch=tokens_per_batch,
-            threads=threads,
-            engine_options=asked,
-            watch=watch,
-        )
-    written = result.figures(out / "figures", tuple(figures)) if figures else []
-    if as_json:
-        typer.echo(json.dumps({"out": str(out), "card": dict(result.card), "figures": [str(path) for path in written]}))
-        return
-    typer.echo(result.summary())
-    typer.echo(f"Written: {out}" + (f" (open {out / surveying.PAGE} in a browser)" if result.has_map else ""))
-
-
-@app.command()
-def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019.")],
-    scale: Annotated[
-        str, typer.Option(help="smoke (seconds), cpu (up to an hour or so), paper (as published).")
-    ] = "smoke",
-    model: Annotated[str | None, typer.Option(help="Another model than the paper's; claims are then about it.")] = None,
-    corpus: Annotated[str | None, typer.Option(help="Another corpus: ud_ewt, wikitext2, or a file.")] = None,
-    parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Read only so many sentences, or texts to parse.")] = None,
-    by_genre: Annotated[
-        bool, typer.Option("--by-genre", help="One reproduction for each genre of the corpus.")
-    ] = False,
-    documents: Annotated[bool, typer.Option("--documents", help="Whole documents in place of sentences.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Where data sets lie, before $ATTNSCOPE_DATA.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; named after the paper by default.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Run a paper again: its figures and tables, and each claim judged here, the paper's number beside ours.
-
-    Example: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019
-    """
-    with working(f"Preparing {paper}"):
-        from .reproduce import EXPERIMENTS
-    if paper not in EXPERIMENTS:
-        raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(EXPERIMENTS)}.")
-    with tokens_done() as watch:
-        result = EXPERIMENTS[paper](
-            out or Path(paper),
-            scale=scale,
-            model=model,
-            corpus=corpus,
-            parser=parser,
-            limit=limit,
-            by_genre=by_genre,
-            documents=documents,
-            data=data,
-            resume=resume,
-            watch=watch,
-        )
-    if as_json:
-        typer.echo(json.dumps({"out": str(result.folder), "claims": result.to_json()}))
-        return
-    typer.echo(result.summary())
-    typer.echo(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")
+app.command()(commands.survey)
+app.command()(commands.reproduce)
 
 
 @app.command()
@@ -340,16 +231,6 @@ def bench(
     from .bench.figure import table_of
 
     Console().print(table_of(figures))
-
-
-def _null(text: str | None) -> str | list[int] | None:
-    """A rule by name, or positions as numbers between commas."""
-    if text is None or text.replace("_", "").isalpha():
-        return text
-    try:
-        return [int(number) for number in text.split(",")]
-    except ValueError:
-        raise BadInput(f"--null is first, special, none, or positions such as 0,-1, not {text!r}.") from None
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from .errors import BadInput
 from .evaluation import Trust, trust
 from .explaining import Explanation, explain
 from .explaining import show as show_explanation
+from .numerals import counted
 from .record import AttentionRecord
 from .report import write_report
 from .surveying import Survey, survey
@@ -65,7 +66,7 @@ def run_demo(out: Path) -> DemoResult:
     sentences = list(islice(agreement_sentences(UNSEEN), SURVEY_SENTENCES))
     measured = trust(model, [" ".join(drawn.prefix) for drawn in sentences[:TRUST_SENTENCES]], TRUST_METHODS)
     heads = survey(model, replace(sentences_of(sentences), name="the shipped grammar"))
-    report = write_report(out / "report.html", [explanation.record for explanation in explanations], TITLE)
+    report = write_report(out / "report.html", explanations, TITLE, measured)
     return DemoResult(explanations, measured, heads, report, heads.report(out / "survey.html"))
 
 
@@ -80,7 +81,7 @@ def show(console: Console, result: DemoResult) -> None:
     console.print(Text(f"\nWhat its heads do, over {SURVEY_SENTENCES} sentences:\n", style="bold"))
     roles = result.survey["roles"].result()["role"].value_counts()
     for role, count in roles.items():
-        console.print(f"  {count:3} {'head' if count == 1 else 'heads'}  {role}", highlight=False)
+        console.print(f"  {counted(count, 'head'):>9}  {role}", highlight=False)
     console.print(f"\nThe map of its heads, with the sentences that move each: {result.head_map}", soft_wrap=True)
     console.print(
         f"All layers and heads on the two texts, with every number: {result.report}", soft_wrap=True, highlight=False

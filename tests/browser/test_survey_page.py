@@ -66,10 +66,13 @@ def point(page, layer, head, heads=HEADS, layers=LAYERS):
     cells.hover(position={"x": (head + 0.5) * box["width"] / heads, "y": (layer + 0.5) * box["height"] / layers})
 
 
-def click(page, layer, head):
+def click(page, layer, head, modifiers=None):
     cells = page.locator(".cells").first
     box = cells.bounding_box()
-    cells.click(position={"x": (head + 0.5) * box["width"] / HEADS, "y": (layer + 0.5) * box["height"] / LAYERS})
+    cells.click(
+        position={"x": (head + 0.5) * box["width"] / HEADS, "y": (layer + 0.5) * box["height"] / LAYERS},
+        modifiers=modifiers,
+    )
 
 
 def reading(page):
@@ -160,7 +163,7 @@ def test_cells_are_drawn_from_their_figures(opened, tables):
 
 def test_clicking_pins_a_head_with_its_exemplars_and_clicking_again_releases_it(opened, tables, seen):
     click(opened, 3, 2)
-    side = opened.get_by_role("complementary", name="One head")
+    side = opened.get_by_role("complementary", name="Pinned heads")
     assert side.get_by_role("heading", name="Layer 3, head 2").is_visible()
     assert tables["roles"].query("layer == 3 and head == 2")["role"].iloc[0] in side.locator(".role").inner_text()
     assert "goes there <i>.</i>" in side.inner_text()
@@ -171,10 +174,63 @@ def test_clicking_pins_a_head_with_its_exemplars_and_clicking_again_releases_it(
     assert "underline" in first.locator("u.key").evaluate("token => getComputedStyle(token).textDecorationLine")
     value = tables["exemplars"].query("layer == 3 and head == 2 and rank == 0")["value"].iloc[0]
     assert first.locator(".weight").inner_text() == f"{value:.2f}"
-    assert state(opened, "pinned") == [3, 2]
+    assert state(opened, "pinned") == [[3, 2]]
     click(opened, 3, 2)
-    assert state(opened, "pinned") is None
+    assert state(opened, "pinned") == []
     assert seen.errors == []
+
+
+def test_a_click_with_shift_pins_another_head_below_the_first(opened, tables, seen):
+    click(opened, 3, 2)
+    click(opened, 0, 4, ["Shift"])
+    side = opened.get_by_role("complementary", name="Pinned heads")
+    assert side.locator("h3").all_inner_texts() == ["Layer 3, head 2", "Layer 0, head 4"]
+    frames = opened.locator(".pin").evaluate_all("pins => pins.map((pin) => pin.offsetTop)")
+    assert len(frames) == 2
+    assert frames[0] > frames[1]
+    for layer, head in ((3, 2), (0, 4)):
+        row = tables["distance"].query(f"layer == {layer} and head == {head}").iloc[0]
+        section = side.locator("section", has=opened.get_by_role("heading", name=f"Layer {layer}, head {head}"))
+        shown = section.locator("table.figures").first.locator("tr").first.locator("td").nth(1).inner_text()
+        assert figure_in(shown)[0] == pytest.approx(row["value"], abs=1e-4)
+    side.get_by_role("button", name="Release").first.click()
+    assert side.locator("h3").all_inner_texts() == ["Layer 0, head 4"]
+    click(opened, 1, 1)
+    assert state(opened, "pinned") == [[1, 1]]
+    assert seen.errors == []
+
+
+def test_a_link_restores_what_was_chosen(opened, browser, tables, tmp_path):
+    choose(opened, "Map", "dependency_alignment")
+    choose(opened, "Relation", "obj")
+    opened.get_by_label("Square-root scale").check()
+    click(opened, 3, 2)
+    click(opened, 0, 4, ["Shift"])
+    again = browser.new_page()
+    again.goto(opened.url)
+    assert again.locator("h3").all_inner_texts() == ["Layer 3, head 2", "Layer 0, head 4"]
+    assert again.get_by_role("combobox", name="Relation").input_value() == "obj"
+    assert again.get_by_label("Square-root scale").is_checked()
+    same = "[document.querySelector('.cells').toDataURL(), document.querySelector('.reading').textContent]"
+    opened.mouse.move(0, 0)
+    opened.evaluate("document.activeElement.blur()")
+    assert again.evaluate(same) == opened.evaluate(same)
+    # a link of another survey names heads that are not here
+    again.goto("about:blank")
+    again.goto(opened.url.replace("%5B3%2C2%5D", "%5B99%2C2%5D").replace('"layer"%3A0', '"layer"%3A99'))
+    assert again.locator("h3").all_inner_texts() == ["Layer 0, head 4"]
+    again.close()
+
+
+def test_the_scene_has_the_figures_of_the_table(opened, tables):
+    choose(opened, "Map", "distance")
+    scene = opened.locator(".cells").evaluate("canvas => canvas.scene")
+    expected = tables["distance"].sort_values(["layer", "head"])
+    assert [(cell["layer"], cell["head"]) for cell in scene] == list(
+        zip(expected["layer"], expected["head"], strict=True)
+    )
+    assert [cell["value"] for cell in scene] == pytest.approx(expected["value"].tolist(), rel=1e-6)
+    assert not any(cell["dimmed"] for cell in scene)
 
 
 def test_a_pinned_head_has_every_figure_beside_the_mean(opened, tables):
@@ -217,9 +273,12 @@ def test_keys_alone_do_everything(opened, tables, seen):
     assert opened.get_by_role("dialog", name="Keys").is_visible()
     opened.keyboard.press("Escape")
     assert not opened.get_by_role("dialog", name="Keys").is_visible()
-    assert state(opened, "pinned") == [1, 5]
+    assert state(opened, "pinned") == [[1, 5]]
+    opened.keyboard.press("ArrowUp")
+    opened.keyboard.press("Shift+Enter")
+    assert state(opened, "pinned") == [[1, 5], [0, 5]]
     opened.keyboard.press("Escape")
-    assert state(opened, "pinned") is None
+    assert state(opened, "pinned") == []
     assert seen.errors == []
 
 
@@ -325,7 +384,7 @@ def test_two_views_on_one_page_keep_apart(page, tables, seen, tmp_path):
     page.goto(write_page(tmp_path / "two.html", views, "Two").as_uri())
     assert page.locator(".cells").count() == 2
     click(page, 1, 1)
-    assert (state(page, "pinned", 0), state(page, "pinned", 1)) == ([1, 1], [2, 4])
+    assert (state(page, "pinned", 0), state(page, "pinned", 1)) == ([[1, 1]], [[2, 4]])
     assert page.locator("h3").all_inner_texts() == ["Layer 1, head 1", "Layer 2, head 4"]
     assert seen.requests == []
     assert seen.errors == []
@@ -334,7 +393,7 @@ def test_two_views_on_one_page_keep_apart(page, tables, seen, tmp_path):
 def test_the_model_steers_the_view(opened, tables):
     """As a notebook does: what Python sets is shown."""
     opened.evaluate("attnscopeHost.models[0].set('statistic', 'entropy')")
-    opened.evaluate("attnscopeHost.models[0].set('pinned', [2, 0])")
+    opened.evaluate("attnscopeHost.models[0].set('pinned', [[2, 0]])")
     assert opened.get_by_role("combobox", name="Map").input_value() == "entropy"
     assert opened.get_by_role("heading", name="Layer 2, head 0").is_visible()
 

@@ -1,6 +1,9 @@
 """The payload of the survey view: every figure of the tables is in it, small, and plain JSON."""
 
 import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,7 @@ from attnscope.errors import BadInput
 from attnscope.views import VIEWS, page_html, survey
 from attnscope.views.exemplars import shortened, spaced
 from attnscope.views.packing import packed, unpacked
+from attnscope.views.page import HERE
 
 
 def statistic_of(view, name):
@@ -21,6 +25,11 @@ def array_of(view, name, measure="value"):
     array = unpacked(next(one["array"] for one in statistic["measures"] if one["name"] == measure))
     shape = (len(statistic["rows"]), len(view.payload["layers"]), len(view.payload["heads"]))
     return statistic["rows"], np.broadcast_to(array, shape)
+
+
+def chosen(view, **state):
+    """The view as if this had been chosen in it."""
+    return replace(view, state={**view.state, **state})
 
 
 @pytest.mark.parametrize("measure", ["value", "error", "chance", "focus", "best_offset"])
@@ -45,7 +54,15 @@ def test_layers_and_heads_keep_their_numbers(tables, card):
     assert (view.payload["layers"], view.payload["heads"]) == ([1, 4], [2, 7])
     expected = some.sort_values(["layer", "head"])["value"].to_numpy().reshape(1, 2, 2)
     assert np.allclose(array_of(view, "distance")[1], expected)
-    assert view.state == {"statistic": "distance", "pinned": [4, 7]}
+    assert (view.state["statistic"], view.state["pinned"]) == ("distance", [[4, 7]])
+    assert survey({"distance": some}, card, pinned=[(4, 7), (1, 2)]).state["pinned"] == [[4, 7], [1, 2]]
+
+
+def test_everything_the_script_chooses_is_in_the_state(tables, card):
+    """In a notebook each is a trait, and what is no trait could not be chosen."""
+    script = (HERE / "survey.js").read_text(encoding="utf-8")
+    names = re.search(r"const STATE = \[(.*?)\];", script)[1].replace('"', "").split(", ")
+    assert set(survey(tables, card).state) == set(names)
 
 
 def test_bars_are_those_of_the_survey(tables, card, make_by_layer):
@@ -138,6 +155,9 @@ def test_a_view_shows_itself_in_a_sandbox_and_saves(tables, card, tmp_path):
         (lambda tables, card: survey({"distance": tables["distance"].drop(columns="head")}, card), "no column 'head'"),
         (lambda tables, card: survey(tables, card, statistic="mood"), "no map of 'mood'; there are roles, part_of"),
         (lambda tables, card: survey(tables, card, pinned=(0, 99)), "no layer 0, head 99"),
+        (lambda tables, card: survey(tables, card, pinned=[(0, 1, 2)]), r"\(0, 1, 2\) is no pair"),
+        (lambda tables, card: chosen(survey(tables, card), statistic="patterns", label=["no"]).figure(), "for no"),
+        (lambda tables, card: chosen(survey(tables, card), statistic="distance", measure="no").figure(), "column 'no'"),
         (lambda tables, card: survey({"twice": pd.concat([tables["distance"]] * 2)}, card), "'twice' has several rows"),
         (lambda tables, card: survey(tables, card).save("view.gif"), r"view.gif ends in \.gif"),
         (lambda tables, card: page_html([], "empty"), "at least one view"),
@@ -146,6 +166,57 @@ def test_a_view_shows_itself_in_a_sandbox_and_saves(tables, card, tmp_path):
 def test_bad_input_is_one_sentence(call, sentence, tables, card):
     with pytest.raises(BadInput, match=sentence):
         call(tables, card)
+
+
+def texts_of(path):
+    return [element.text for element in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
+
+
+def test_the_roles_are_printed_with_letters_and_a_legend(tables, card, tmp_path):
+    view = survey(tables, card, pinned=(2, 3))
+    texts = texts_of(view.save(tmp_path / "roles.svg"))
+    counts = tables["roles"]["role"].value_counts()
+    assert {f"{name}  {count}" for name, count in counts.items()} <= set(texts)
+    # each letter once for each of its heads, and once in the legend
+    letters = dict(zip(view.payload["roles"]["names"], "ABCDEFGHIJ", strict=False))
+    assert all(texts.count(letters[name]) == count + 1 for name, count in counts.items())
+    assert "Framed: layer 2, head 3." in view.figure().caption
+    pale = chosen(view, role="broad")
+    assert "Heads of other roles than broad are pale." in pale.figure().caption
+    assert pale.save(tmp_path / "pale.svg").read_bytes() != (tmp_path / "roles.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"statistic": "distance"}, "tokens"),
+        ({"statistic": "distance", "measure": "signed"}, "signed"),
+        ({"statistic": "entropy"}, "head   (hatched: not measured)"),
+        ({"statistic": "patterns", "label": ["next"], "root": True}, "head   (square root scale)"),
+        ({"statistic": "dependency_alignment", "role": "broad"}, "share of attention"),
+    ],
+)
+def test_the_selected_map_is_printed_the_same_every_time(tables, card, tmp_path, state, said):
+    view = chosen(survey(tables, card), **state)
+    assert said in texts_of(view.save(tmp_path / "map.svg"))
+    for suffix in ("svg", "pdf", "png"):
+        first = view.save(tmp_path / f"first.{suffix}").read_bytes()
+        assert first == view.save(tmp_path / f"second.{suffix}").read_bytes()
+
+
+def test_the_printed_cells_are_the_selected_figures(tables, card):
+    view = chosen(survey(tables, card), statistic="patterns", label=["next"])
+    mesh = view.figure().figure.axes[0].collections[0]
+    table = tables["patterns"].query("pattern == 'next'").sort_values(["layer", "head"])
+    assert np.allclose(mesh.get_array().flatten(), table["value"])
+    assert "Pattern (next)" in view.figure().caption
+
+
+def test_the_table_is_that_of_the_selected_map(tables, card):
+    view = survey(tables, card)
+    assert view.to_frame().equals(tables["roles"])
+    assert chosen(view, statistic="entropy").selected["statistic"] == "entropy"
+    assert survey(tables, card, statistic="entropy").to_frame().equals(tables["entropy"])
 
 
 def test_a_statistic_of_the_users_own_is_drawn(tables, card):

@@ -7,11 +7,13 @@ from .figure import Figure as Figure
 from .flow import measure_flow
 from .rollout import measure_rollout
 from .survey import measure_survey
+from .views import measure_views
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "flow": measure_flow,
     "rollout": measure_rollout,
     "blank_out": measure_blank_out,
     "survey": measure_survey,
+    "views": measure_views,
 }
 """Every benchmark by its name."""

@@ -1,6 +1,4 @@
-"""The page that answers first: what the model said, which tokens it looked at, and how far that can be trusted."""
+"""The page that answers first: what the model said, which tokens carried it, and how far that can be trusted."""
 
 from .page import report_html as report_html
 from .page import write_report as write_report
-from .summary import percent as percent
-from .summary import summary as summary

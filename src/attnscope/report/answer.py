@@ -1,34 +1,44 @@
-"""The answer of one text: what the model predicted, the tokens it looked at, and how far that can be trusted."""
+"""The answer of one text: what the model predicted, the tokens that carried it, and how far that can be trusted."""
 
 from html import escape
 
-from ..attribution import raw
+from ..attribution import Comparison
+from ..evaluation import Trust
 from ..record import AttentionRecord
-from .summary import percent, readout_words, text_of
-from .tokens import joined, legend, shown, token_cells
+from ..views.scores_trust import trust_of
+from ..views.sides import printable, shown
+from .wording import percent, readout_words, text_of
 
 OUTCOMES_SHOWN = 8
 WORDS_NAMED = 3
-TRUST = (
-    "How far to trust this: raw attention of one layer shows where the read-out looks there, not why the model answers"
-    " as it does, for the layers below have already mixed the tokens."
+UNMEASURED = (
+    "How far each method can be trusted on this model has not been measured: attnscope trust MODEL CORPUS --out FOLDER"
+    " measures it, and --trust FOLDER shows it here."
 )
 
 
-def answer_html(record: AttentionRecord) -> str:
-    """Text, prediction, tokens on the colour of their raw attention, and what to make of it."""
-    scores = raw(record).scores.tolist()
-    largest = max(scores)
-    joins = joined(record.key_tokens, record.key_word_ids, record.key_special)
-    tokens = token_cells("span", record.key_tokens, joins, record.key_special, scores, largest)
+def answer_html(record: AttentionRecord, comparison: Comparison, trust: Trust | None) -> str:
+    """The text, its prediction, the tokens that carried it by the method to be trusted most, and what to make of it."""
+    method, why = most_trusted(comparison, trust)
     return (
-        f"<section class=answer><blockquote dir=auto>{escape(text_of(record))}</blockquote>"
-        f"{_prediction(record)}{_output(record)}"
-        f"<h3>Where the model looks</h3><p class=tokens dir=auto>{tokens}</p>"
-        f"{legend(largest, f'raw attention of all {len(scores)} tokens')}"
-        f"<p>{escape(_from_where(record))} {escape(_most_attended(record, scores))}</p>"
-        f"<p>{escape(_resting_places(record, scores))}</p><p class=trust>{TRUST}</p></section>"
+        f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}"
+        f"<p>{escape(_carried(comparison, method))} {escape(why)}</p>"
+        f"<p class=quiet>{escape(_resting_places(record))}</p>"
     )
+
+
+def most_trusted(comparison: Comparison, trust: Trust | None) -> tuple[str, str]:
+    """The method to ask first, and why it is that one."""
+    measured, _ = trust_of(trust)
+    asked = {name: figures["value"] for name, figures in measured.items() if name in comparison.methods}
+    best = max(asked, key=lambda name: asked[name], default=None)
+    if comparison.reference == "blank_out":
+        why = "Blank-out asks the model itself what it does without a token."
+        closest = "" if best is None else f"Of the others {best} comes closest on this model"
+        return "blank_out", f"{why} {UNMEASURED if best is None else f'{closest} (rank agreement {asked[best]:.2f}).'}"
+    if best is None:
+        return comparison.reference, UNMEASURED
+    return best, f"Of the methods here it follows this model best (rank agreement {asked[best]:.2f})."
 
 
 def _prediction(record: AttentionRecord) -> str:
@@ -40,16 +50,16 @@ def _prediction(record: AttentionRecord) -> str:
         )
     label, probability = record.prediction[0]
     if len(record.prediction) == 1:
-        return f"<p class=prediction>Output <b>{escape(label)}</b> {probability:.4f}</p>"
+        return f"<p class=prediction>Output <b>{escape(printable(label))}</b> {probability:.4f}</p>"
     rows = "".join(
-        f"<tr><th scope=row dir=auto>{escape(name.replace(chr(10), '⏎'))}</th>"
-        f'<td class=track><i style="width:{100 * share:.2f}%"></i></td><td>{escape(percent(share))}</td></tr>'
+        f"<tr><th scope=row dir=auto>{escape(printable(name.replace(chr(10), '⏎')))}</th>"
+        f"<td><progress max=1 value={share:.4f}></progress></td><td>{escape(percent(share))}</td></tr>"
         for name, share in record.prediction[:OUTCOMES_SHOWN]
     )
     return (
         f"<p class=prediction>Predicts <b dir=auto>{escape(shown([label])[0])}</b>"
         f" with {escape(percent(probability))}</p>"
-        f"<table class=bars><caption class=hidden>Probability of each outcome</caption>{rows}</table>"
+        f"<table class=outcomes><caption class=hidden>Probability of each outcome</caption>{rows}</table>"
         f"{_not_shown(record)}"
     )
 
@@ -66,48 +76,34 @@ def _not_shown(record: AttentionRecord) -> str:
     return ""
 
 
-def _output(record: AttentionRecord) -> str:
-    """For cross-attention, the text that attends: the queries are not the tokens that are coloured."""
-    if record.stack != "cross":
-        return ""
-    joins = joined(record.query_tokens, record.query_word_ids, record.query_special)
-    plain = [
-        f'<span class="plain{" join" * join}{" special" * quiet}">{escape(text)}</span>'
-        for text, join, quiet in zip(shown(record.query_tokens), joins, record.query_special, strict=True)
-    ]
-    return f"<h3>What it writes, as the decoder reads it</h3><p class=tokens dir=auto>{''.join(plain)}</p>"
+def _carried(comparison: Comparison, method: str) -> str:
+    """The answer in words: the tokens of the text with the largest scores."""
+    scores = next(one for one in comparison.scores if one.method == method)
+    names, values = shown(scores.tokens), scores.scores.tolist()
+    words = [position for position, special in enumerate(scores.special) if not special]
+    best = sorted(words, key=lambda position: -abs(values[position]))[:WORDS_NAMED]
+    told = ", ".join(f"“{names[position]}” {values[position]:.3f}" for position in best)
+    return f"By {method.replace('_', '-')} these tokens carried it most: {told}." if told else ""
 
 
-def _from_where(record: AttentionRecord) -> str:
-    heads = "mean over heads" if record.pooled else f"mean over {len(record.heads)} head{'s' * (len(record.heads) > 1)}"
-    return f"Layer {record.layers[-1]}, the last one here, {heads}, seen from {readout_words(record)}."
-
-
-def _most_attended(record: AttentionRecord, scores: list[float]) -> str:
-    """The answer in words, for those who do not see the colours."""
-    names = shown(record.key_tokens)
-    words = [position for position, special in enumerate(record.key_special) if not special]
-    best = sorted(words, key=lambda position: -scores[position])[:WORDS_NAMED]
-    return (
-        f"Most attended: {', '.join(f'“{names[position]}” {scores[position]:.3f}' for position in best)}."
-        if best
-        else ""
-    )
-
-
-def _resting_places(record: AttentionRecord, scores: list[float]) -> str:
-    """How much attention goes to tokens that often serve as a sink rather than as evidence."""
+def _resting_places(record: AttentionRecord) -> str:
+    """Where the answer is read, and how much attention goes to tokens that often serve as a sink."""
+    where = f"The answer is read at {readout_words(record)}."
+    asking = [position for position, masked in enumerate(record.masked_queries) if not masked]
+    if not asking:
+        return f"{where} Every query is masked: no token attends to anything."
+    weights = record.weights[:, :, asking]
     special = [position for position, quiet in enumerate(record.key_special) if quiet]
     if special:
-        everywhere = float(record.weights[..., special].sum(-1).mean())
-        here = sum(scores[position] for position in special)
+        everywhere = float(weights[..., special].sum(-1).mean())
         return (
-            f"Special tokens take {percent(here)} of this attention, and {percent(everywhere)} of all attention in"
-            " these layers: heads with nothing to do often rest there."
+            f"{where} Special tokens take {percent(everywhere)} of all attention: heads with nothing to do often rest"
+            " there."
         )
     if record.causal:
+        first = float(weights[..., 0].mean())
         return (
-            f"The first token takes {percent(scores[0])} of this attention: heads of causal models with nothing to do"
-            " often rest there."
+            f"{where} The first token takes {percent(first)} of all attention: heads of causal models with nothing to"
+            " do often rest there."
         )
-    return "No token is marked as special; where heads rest when they have nothing to do is not told apart."
+    return f"{where} No token is marked as special; where heads rest when they have nothing to do is not told apart."

@@ -1,87 +1,100 @@
-"""The whole page: one offline HTML file for one text or several."""
+"""The whole page: one offline HTML file for one text or several, the answer of each before its views."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from .. import paint
+from ..attribution import Comparison, compare
 from ..errors import BadInput
-from ..files import written_atomically
+from ..evaluation import Trust
+from ..explaining import Explanation
+from ..numerals import counted
 from ..record import AttentionRecord
+from ..views.flow import SHORT
+from ..views.flow import flow as flow_view
+from ..views.model import model as model_view
+from ..views.packing import WORST
+from ..views.page import Folded, Item, Prose, page_html, write_page
+from ..views.scores import scores as scores_view
+from ..views.tracing import tracing as tracing_view
+from ..views.weights import PAGE_BYTES
 from .answer import answer_html
 from .details import details_html
-from .layers import layers_html
-from .maps import block_of, map_data, maps_html
 
-MAP_BUDGET = 5_000_000
-"""Bytes that the maps of all texts may take, so that a page stays below 8 MB."""
-CELL_BUDGET = 20_000
-"""Token cells that the layer rows of all texts may take, so that a page stays quick."""
-BESIDE_TOKENS, BESIDE_HEADS = 12, 8
-"""Texts up to this size stand two in a row; longer ones take the whole width."""
-HERE = Path(__file__).parent
+PAGE_BUDGET = 6_000_000
+"""Bytes that the scores and the heads of all texts may take together, with what draws them.
+
+Half of a text's part is for the maps of its scores, and its heads get what those leave: maps that do not fit are left
+out, and of the weights the largest of each row stay. Flow and tracing are of short texts only and come on top: below
+1 MB each for twelve layers of twelve heads.
+"""
+LEAST_BUDGET = 600_000
+"""What each text may take where there are many."""
+TRACED_TOKENS = 128
+"""Tokens up to which tracing is drawn: a dot for each head, layer and token."""
+STYLE = Path(__file__).with_name("report.css")
+
+Texts = AttentionRecord | Explanation | Sequence[AttentionRecord | Explanation]
 
 
 def write_report(
-    path: str | Path, records: AttentionRecord | Sequence[AttentionRecord], title: str = "What the model looks at"
+    path: str | Path, texts: Texts, title: str = "What the model looks at", trust: Trust | None = None
 ) -> Path:
-    """Write the report of one record or several as one offline HTML file, and return its path."""
+    """Write the report of one text or several as one offline HTML file, and return its path.
+
+    `texts` are records, on which the methods are asked that need no model, or explanations with all of them
+    (`attnscope.explaining.explain`).
+    `trust` is what `attnscope.trust` found for this model: how far each method can be trusted on it.
+    """
     path = Path(path)
     if path.is_dir():
         raise BadInput(f"The report is one file, but {path} is a folder: name a file in it.")
-    page = report_html(records, title)
-    with written_atomically(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    return path
+    items, intro = _contents(texts, trust)
+    return write_page(path, items, title, intro, STYLE.read_text(encoding="utf-8"))
 
 
-def report_html(records: AttentionRecord | Sequence[AttentionRecord], title: str = "What the model looks at") -> str:
-    """The page: for each text its answer, then its layers, then its heads, then what stands behind them."""
-    records = [records] if isinstance(records, AttentionRecord) else list(records)
-    if not records:
-        raise BadInput("A report needs at least one record.")
-    blocks = [block_of(record, MAP_BUDGET // len(records)) for record in records]
-    maps = [map_data(record, block) for record, block in zip(records, blocks, strict=True) if block is not None]
-    numbers = iter(range(len(maps)))
-    articles = "".join(
-        f'<article class="{"beside" if _fits_beside(record) else "alone"}">'
-        + answer_html(record)
-        + layers_html(record, CELL_BUDGET // len(records))
-        + maps_html(record, block, None if block is None else next(numbers))
-        + details_html(record)
-        + "</article>"
-        for record, block in zip(records, blocks, strict=True)
-    )
-    palettes = {"light": paint.sequential(), "dark": paint.sequential(dark=True)}
-    return (
-        '<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width">'
-        '<meta name=color-scheme content="light dark">'
-        f"<title>{escape(title)}</title><style>{_style()}</style></head><body>"
-        f"<header><h1>{escape(title)}</h1><p class=quiet>{escape(_subtitle(records))}</p>"
-        "<p class=quiet><label><input type=checkbox class=root> Square-root colour scale, which lifts small weights"
-        f"</label></p></header><main>{articles}</main>"
-        f"{(HERE / 'enlarged.html').read_text(encoding='utf-8')}"
-        f"<script type=application/json id=data>{_safe_json({'palettes': palettes, 'maps': maps})}</script>"
-        f"<script type=module>{(HERE / 'page.js').read_text(encoding='utf-8')}</script></body></html>\n"
-    )
+def report_html(texts: Texts, title: str = "What the model looks at", trust: Trust | None = None) -> str:
+    """The page as `write_report` writes it."""
+    items, intro = _contents(texts, trust)
+    return page_html(items, title, intro, STYLE.read_text(encoding="utf-8"))
 
 
-def _style() -> str:
-    own = (HERE / "page.css").read_text(encoding="utf-8")
-    return f"{paint.style_rules()}@media (prefers-color-scheme:dark){{{paint.style_rules(dark=True)}}}{own}"
+def _contents(texts: Texts, trust: Trust | None) -> tuple[list[Item], str]:
+    several = list(texts) if isinstance(texts, Sequence) else [texts]
+    if not several:
+        raise BadInput("A report needs at least one text.")
+    explained = [_explained(text) for text in several]
+    budget = max(PAGE_BUDGET // len(explained), LEAST_BUDGET)
+    items = [item for record, comparison in explained for item in _items(record, comparison, trust, budget)]
+    models = dict.fromkeys(str(record.card.get("model") or "weights of no known model") for record, _ in explained)
+    made = f"{', '.join(models)} · {counted(len(explained), 'text')} · made by attnscope, works offline"
+    return items, f"<p class=quiet>{escape(made)}</p>"
 
 
-def _subtitle(records: Sequence[AttentionRecord]) -> str:
-    models = dict.fromkeys(str(record.card.get("model") or "weights of no known model") for record in records)
-    texts = "one text" if len(records) == 1 else f"{len(records)} texts"
-    return f"{', '.join(models)} · {texts} · made by attnscope, works offline"
+def _explained(text: AttentionRecord | Explanation) -> tuple[AttentionRecord, Comparison]:
+    if isinstance(text, Explanation):
+        return text.record, text.comparison
+    return text, compare(text)
 
 
-def _fits_beside(record: AttentionRecord) -> bool:
-    return len(record.key_tokens) <= BESIDE_TOKENS and len(record.heads) <= BESIDE_HEADS and record.stack != "cross"
-
-
-def _safe_json(value: object) -> str:
-    """JSON that no token can break out of: a script element ends at the first `</script`, whatever is quoted."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+def _items(record: AttentionRecord, comparison: Comparison, trust: Trust | None, budget: int) -> Iterator[Item]:
+    """The answer, the text under each method, all heads, and how attention gets through the layers."""
+    yield Prose(answer_html(record, comparison, trust), "text")
+    try:
+        half = PAGE_BYTES + (budget - PAGE_BYTES) // 2
+        scores = scores_view(comparison, record=record, trust=trust, size_budget=half)
+        budget -= int(sum(map(len, scores.blobs.values())) * WORST)
+        yield scores
+    except BadInput as error:
+        yield Prose(f"<p class=quiet>The text under each method is left out. {escape(str(error))}</p>")
+    yield Prose("<h3>All heads</h3>")
+    try:
+        yield model_view(record, size_budget=budget)
+    except BadInput as error:
+        yield Prose(f"<p class=quiet>The maps of the heads are left out. {escape(str(error))}</p>")
+    tokens = len(record.key_tokens)
+    if record.stack != "cross" and tokens <= SHORT:
+        yield Folded("How attention gets through the layers: raw, rollout, flow", flow_view(record))
+    if record.stack != "cross" and tokens <= TRACED_TOKENS and not record.pooled:
+        yield Folded("Attention traced down from the read-out", tracing_view(record))
+    yield Prose(details_html(record, comparison))

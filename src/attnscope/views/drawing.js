@@ -61,6 +61,28 @@ export function hatch(context, left, top, width, height, colour) {
   context.restore();
 }
 
+/** The scale with its ends and quarters in real units.
+ * @param {HTMLCanvasElement} canvas @param {{signed?: boolean, root: boolean, largest: number}} scale */
+export function drawScale(canvas, scale, palette) {
+  const [left, room] = [20, 240];
+  const context = sharp(canvas, room + 2 * left, 32);
+  const steps = scale.signed ? palette.diverging : palette.sequential;
+  steps.forEach((colour, step) => {
+    context.fillStyle = colour;
+    context.fillRect(left + (step / steps.length) * room, 0, room / steps.length + 0.5, 12);
+  });
+  context.strokeStyle = palette.read("line");
+  context.strokeRect(left + 0.5, 0.5, room - 1, 11);
+  context.textAlign = "center";
+  context.fillStyle = palette.read("quiet");
+  for (const part of scale.signed ? [-1, -0.5, 0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]) {
+    const place = left + (scale.signed ? (part + 1) / 2 : part) * room;
+    context.fillRect(Math.round(place) - (part === 1 ? 1 : 0), 12, 1, 4);
+    const value = scale.root ? Math.sign(part) * part ** 2 : part;
+    context.fillText(short(value * scale.largest), place, 25);
+  }
+}
+
 /** A number as exact as its error allows (two digits of it), or with four digits where no error is known.
  * @param {number} value @param {number} [error] */
 export function written(value, error = NaN) {
@@ -71,6 +93,20 @@ export function written(value, error = NaN) {
     return sign(`${value.toFixed(digits)} ± ${error.toFixed(digits)}`);
   }
   return sign(String(+value.toPrecision(Math.abs(value) < 1e4 ? 4 : 7)));
+}
+
+/** A number with the digits that its error leaves sure, at most four; where not even three are, with the error.
+ * @param {number} value @param {number} error the most that it may be off */
+export function exact(value, error) {
+  const digits = error <= 0.00005 ? 4 : 3;
+  return `${value.toFixed(digits)}${error > 0.0005 ? ` ± ${error.toFixed(3)}` : ""}`.replace(/-/g, "−");
+}
+
+/** A share in per cent; nothing is rounded to nothing or to everything. @param {number} share */
+export function percent(share) {
+  if (share > 0 && share < 0.0005) return "< 0.1 %";
+  if (share < 1 && share >= 0.9995) return "> 99.9 %";
+  return `${(100 * share).toFixed(1)} %`;
 }
 
 /** A number at the end of a scale, short. @param {number} value */

@@ -3,8 +3,8 @@
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -12,18 +12,22 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..errors import BadInput
 from ..files import written_atomically
+from .packing import WRITERS, Writer, seven_bit_text
 from .palette import colour_properties
 
 HERE = Path(__file__).parent
+COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*\*.*?\*/)\n|^[ \t]+", re.MULTILINE | re.DOTALL)
+"""What a browser does not need of a script or style: lines of comment, and the space before lines."""
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One view on a page: the name of its script, and what its model holds when the page opens."""
+    """One view on a page: the name of its script, what its model holds when the page opens, and its arrays."""
 
     name: str
     model: Mapping[str, Any]
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -35,42 +39,66 @@ class Viewable(Protocol):
         """The script and the model."""
 
 
+@dataclass(frozen=True)
+class Prose:
+    """HTML between views, made by code that escapes what it quotes: no script, no style, images only as data."""
+
+    html: str
+    name: str = ""
+    """A class of its own, for the page's style."""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A view that is unfolded when its title is clicked."""
+
+    title: str
+    view: Viewable
+
+
+Item = Viewable | Prose | Folded
+
+
 def write_page(
-    path: str | Path, views: Viewable | Sequence[Viewable], title: str, intro_html: str | None = None
+    path: str | Path, views: Item | Sequence[Item], title: str, intro_html: str | None = None, style: str = ""
 ) -> Path:
     """Write views as one offline HTML file, and return its path."""
     path = Path(path)
     if path.is_dir():
         raise BadInput(f"A page is one file, but {path} is a folder: name a file in it.")
-    content = page_html(views, title, intro_html)
+    content = page_html(views, title, intro_html, style)
     with written_atomically(path) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+        temporary.write_bytes(content.encode("utf-8"))  # as bytes: no system may change the ends of lines
     return path
 
 
-def page_html(views: Viewable | Sequence[Viewable], title: str, intro_html: str | None = None) -> str:
-    """The page: a title, an introduction, and the views below each other.
+def page_html(
+    views: Item | Sequence[Item],
+    title: str,
+    intro_html: str | None = None,
+    style: str = "",
+    write: Writer = seven_bit_text,
+) -> str:
+    """The page: a title, an introduction as `Prose` has it, and the views below each other.
 
     Its content security policy names each script and style by its hash and forbids everything else, so neither a token
-    nor a model's name can do anything, and the page asks for nothing. Only `intro_html` is taken as it is: it must be
-    made by code that escapes what it quotes, and may hold images as data, but no script and no style.
+    nor a model's name can do anything, and the page asks for nothing. `style` is added to the style of the views.
+    `write` turns the arrays into letters: seven bits each are for a file; base64 is for what must travel through other
+    formats.
     """
-    parts = [view.part for view in (views if isinstance(views, Sequence) else [views])]
-    if not parts:
+    items = list(views) if isinstance(views, Sequence) else [views]
+    shown = [item.view if isinstance(item, Folded) else item for item in items if not isinstance(item, Prose)]
+    if not shown:
         raise BadInput("A page needs at least one view.")
-    names = dict.fromkeys(part.name for part in parts)
+    names = dict.fromkeys(view.part.name for view in shown)
     scripts = [(HERE / "host.js").read_text(encoding="utf-8")]
     scripts += [f'{module_text(name)}\nattnscopeHost.mount("{name}", render);\n' for name in names]
-    style = colour_properties() + (HERE / "view.css").read_text(encoding="utf-8")
+    style = style_text(names) + style
     policy = (
         f"default-src 'none'; script-src {' '.join(map(_hash, scripts))}; style-src {_hash(style)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    figures = "".join(
-        f"<section class=attnscope data-view={part.name}>"
-        f"<script type=application/json>{safe_json(part.model)}</script></section>"
-        for part in parts
-    )
+    figures = "".join(_item_html(item, write) for item in items)
     running = "".join(f"<script type=module>{script}</script>" for script in scripts)
     return (
         '<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width">'
@@ -79,6 +107,36 @@ def page_html(views: Viewable | Sequence[Viewable], title: str, intro_html: str 
         f"<body class=attnscope-page><header class=attnscope><h1>{escape(title)}</h1>{intro_html or ''}</header>"
         f"<main>{figures}</main>{running}</body></html>\n"
     )
+
+
+def _item_html(item: Item, write: Writer) -> str:
+    if isinstance(item, Prose):
+        return f"<div class='attnscope prose {item.name}'>{item.html}</div>"
+    if isinstance(item, Folded):
+        title = f"<summary>{escape(item.title)}</summary>"
+        return f"<details class='attnscope folded'>{title}{_item_html(item.view, write)}</details>"
+    part = item.part
+    return (
+        f"<section class=attnscope data-view={part.name}>"
+        f"<script type=application/json>{safe_json(part.model)}</script>{_blobs(part, write)}</section>"
+    )
+
+
+def style_text(names: Iterable[str]) -> str:
+    """The style of these views: the colours, what all share, and the sheet of each view whose scripts they use."""
+    # head_panel.js is a part of the head view, wherever it stands: its sheet is head.css
+    used = dict.fromkeys(module.partition("_")[0] for name in names for module in modules_of(name))
+    sheets = [HERE / "view.css", *(HERE / f"{name}.css" for name in used)]
+    return colour_properties() + "".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
+
+
+def modules_of(name: str) -> list[str]:
+    """The script of a view and all that it imports from its room, by their names."""
+    found = [name]
+    for module in found:  # which grows while it is read
+        text = (HERE / f"{module}.js").read_text(encoding="utf-8")
+        found += [other for other in IMPORT.findall(text) if other not in found]
+    return found
 
 
 def module_text(name: str) -> str:
@@ -94,7 +152,7 @@ def module_text(name: str) -> str:
     def without_exports(text: str) -> str:
         return re.sub(r"^export ", "", text, flags=re.MULTILINE)
 
-    return whole(name)
+    return COMMENT.sub("", whole(name))
 
 
 def safe_json(value: object) -> str:
@@ -104,6 +162,15 @@ def safe_json(value: object) -> str:
     False
     """
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _blobs(part: Part, write: Writer) -> str:
+    code = next(name for name, writer in WRITERS.items() if writer is write)
+    return "".join(
+        f'<script type="application/octet-stream" data-blob="{name}" data-code="{code}" data-size="{len(content)}">'
+        f"{write(content)}</script>"
+        for name, content in part.blobs.items()
+    )
 
 
 def _hash(text: str) -> str:

@@ -1,15 +1,8 @@
-"""Printed figures with the scales of the screen: the only file that imports matplotlib.
-
-Each function takes tidy tables and returns a `Plot`. A figure has the width of a paper's column or page, text of 8
-points that stays text, no title inside, and the same bytes on every run; its caption travels as metadata.
-"""
+"""Printed figures of tidy tables, with the scales of the screen: maps of heads, bars by layer, one against another."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,16 +11,25 @@ from jaxtyping import Float64
 
 from .. import paint
 from ..errors import BadInput
-from ..files import written_atomically
-from .palette import diverging
+from .palette import CATEGORICAL
+from .printing import (
+    BAR,
+    COLUMN,
+    INK,
+    MISSING,
+    PAGE,
+    QUIET,
+    Plot,
+    colour_map,
+    colour_norm,
+    colour_scale,
+    drawn_figure,
+    text_width,
+    whole_numbers,
+)
+from .printing import save_figure as save_figure  # noqa: PLC0414 - part of what this file offers
 from .tables import grid_of, need, only_one
 
-COLUMN, PAGE = 3.3, 6.8
-"""The widths of a paper's column and page, in inches."""
-STYLE_FILE = Path(__file__).with_name("paper.mplstyle")
-INK, QUIET, BAR = "#1b1f24", "#59636e", paint.sequential()[150]
-MISSING = "#e4e8ec"
-"""The ground under the hatching of what was not measured."""
 VECTOR_CELLS = 20_000
 """Cells that a figure draws as shapes; more are one picture for each map, so that the file stays small."""
 LARGEST_HEIGHT = 9.0
@@ -35,53 +37,79 @@ LARGEST_HEIGHT = 9.0
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A drawn figure with its caption; it shows itself in a notebook."""
+class Marks:
+    """Heads of a map that are framed, and heads that step back, each by its layer and head."""
 
-    figure: Any
-    """The `matplotlib.figure.Figure`, for whoever wants to add to it."""
-    caption: str
+    framed: Sequence[tuple[int, int]] = ()
+    pale: Sequence[tuple[int, int]] = ()
+    why_pale: str = ""
 
-    def save(self, path: str | Path) -> Path:
-        """Write the figure as .svg, .pdf or .png, by the suffix."""
-        return save_figure(self, path)
-
-    def _repr_png_(self) -> bytes:
-        return _bytes(self, "png")
-
-
-def save_figure(plot: Plot, path: str | Path) -> Path:
-    """Write a figure as .svg, .pdf or .png, by the suffix: atomically, and the same bytes on every run."""
-    path = Path(path)
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in {"svg", "pdf", "png"}:
-        raise BadInput(
-            f"A figure is saved as .svg, .pdf or .png, but {path.name} ends in {path.suffix or 'no suffix'}."
-        )
-    content = _bytes(plot, kind)
-    with written_atomically(path) as temporary:
-        temporary.write_bytes(content)
-    return path
+    def said(self) -> str:
+        """What is marked, in words for the caption."""
+        framed = "; ".join(f"layer {layer}, head {head}" for layer, head in self.framed)
+        return "".join([f" Framed: {framed}." if framed else "", f" {self.why_pale}" if self.pale else ""])
 
 
 def head_map(
-    table: pd.DataFrame, value: str = "value", label: str = "", caption: str = "", width: int | float = COLUMN
+    table: pd.DataFrame,
+    value: str = "value",
+    label: str = "",
+    caption: str = "",
+    width: int | float = COLUMN,
+    *,
+    scale: str = "linear",
+    marks: Marks | None = None,
 ) -> Plot:
-    """A heat map of one figure per head: layers down, heads across, the scale beside it in real units."""
+    """A heat map of one figure per head: layers down, heads across, the scale beside it in real units.
+
+    The `scale` is `linear` from 0, or `square root` where a few heads would leave all others pale.
+    """
     layers, heads, grid = grid_of(table, value)
     # each cell a square if the page allows, but never so low that twelve layers could not be told apart
     drawn = width - 1.15
     height = min(max(drawn * len(layers) / len(heads), 0.3), drawn * 1.6, LARGEST_HEIGHT - 0.6)
-    with _figure(width, height + 0.55) as figure:
+    with drawn_figure(width, height + 0.55) as figure:
         axes, bar = figure.subplots(1, 2, width_ratios=[drawn, 0.09], squeeze=True)
-        mesh = _draw_map(axes, grid, vector=grid.size <= VECTOR_CELLS)
+        mesh = _draw_map(axes, grid, vector=grid.size <= VECTOR_CELLS, scale=scale)
+        _draw_marks(axes, layers, heads, marks)
         _name_heads(axes, layers, heads)
         figure.colorbar(mesh, cax=bar, label=label or value)
         bar.yaxis.label.set_color(INK)
-        if np.isnan(grid).any():
-            axes.set_xlabel("head   (hatched: not measured)")
+        notes = ["hatched: not measured"] * bool(np.isnan(grid).any()) + [f"{scale} scale"] * (scale != "linear")
+        if notes:
+            axes.set_xlabel(f"head   ({', '.join(notes)})")
     text = caption or f"{label or value} of each head; layers down, heads across."
-    return Plot(figure, text + _missing_note(grid))
+    return Plot(figure, text + (marks.said() if marks else "") + _missing_note(grid))
+
+
+def role_map(table: pd.DataFrame, caption: str = "", width: int | float = COLUMN, marks: Marks | None = None) -> Plot:
+    """The role of each head: a colour and a letter in its cell, the most frequent role first in the legend below."""
+    need(table, ["layer", "head", "role"])
+    counts = table["role"].astype(str).value_counts(sort=True)
+    places = {str(name): place for place, name in enumerate(counts.index)}
+    layers, heads, grid = grid_of(table.assign(place=table["role"].astype(str).map(places)), "place")
+    drawn = width - 0.5
+    height = min(max(drawn * len(layers) / len(heads), 0.3), drawn * 1.6, LARGEST_HEIGHT - 2)
+    # letters are left out where a cell could not hold them
+    size = min(8.0, 72 * 0.75 * min(drawn / len(heads), height / len(layers)))
+    room = width - 0.35
+    columns = max(1, int(room / (max(text_width(f"{name}  {counts[name]}") for name in places) + 0.36)))
+    below = 0.17 * math.ceil(len(places) / columns)
+    with drawn_figure(width, height + 0.5 + below) as figure:
+        axes, legend = figure.subplots(2, 1, height_ratios=[height, below])
+        axes.set(xlim=(0, len(heads)), ylim=(len(layers), 0))
+        for (down, across), place in np.ndenumerate(grid):
+            _draw_role(axes, across, down, 1.0, 1.0, place, size if size >= 4 else 0.0)
+        _draw_marks(axes, layers, heads, marks)
+        _name_heads(axes, layers, heads)
+        legend.set_axis_off()
+        legend.set(xlim=(0, room), ylim=(math.ceil(len(places) / columns), 0))
+        for name, place in places.items():
+            left, top = place % columns * room / columns, place // columns
+            _draw_role(legend, left, top + 0.1, 0.2, 0.8, place, 8.0)
+            legend.text(left + 0.28, top + 0.5, f"{name}  {counts[name]}", ha="left", va="center", color=INK)
+    text = caption or "The role of each head, by colour and letter; layers down, heads across."
+    return Plot(figure, text + (marks.said() if marks else "") + _missing_note(grid))
 
 
 def head_maps(
@@ -103,7 +131,7 @@ def head_maps(
     side = width / across - 0.28
     size = 7 if side < 1.2 else 8
     panel = min(max(side * len(layers) / len(heads), 0.25), side * 1.6, (LARGEST_HEIGHT - 0.7) / down - 0.36)
-    with _figure(width, down * (max(panel, 0.15) + 0.36) + 0.7) as figure:
+    with drawn_figure(width, down * (max(panel, 0.15) + 0.36) + 0.7) as figure:
         panels = figure.subplots(down, across, squeeze=False)
         for place, axes in enumerate(panels.flat):
             if place >= len(grids):
@@ -117,7 +145,7 @@ def head_maps(
             largest = _short(float(np.nanmax(grid))) if np.isfinite(grid).any() else "not measured"
             _panel_name(axes, name, largest, size)
         figure.supylabel("layer", fontsize=8)
-        bar = figure.colorbar(_scale(), ax=panels, orientation="horizontal", fraction=0.02, aspect=60, pad=0.02)
+        bar = figure.colorbar(colour_scale(), ax=panels, orientation="horizontal", fraction=0.02, aspect=60, pad=0.02)
         bar.set_ticks([0, 1], labels=["0", "the number above each map"])
         for corner, edge in zip(bar.ax.get_xticklabels(), ("left", "right"), strict=True):
             corner.set_horizontalalignment(edge)
@@ -139,7 +167,7 @@ def layer_bars(
     """Bars by layer with their standard errors, and on request the line that chance or a baseline would give."""
     need(by_layer, ["layer", value])
     only_one(by_layer, ["layer"])
-    with _figure(width, width * 0.6) as figure:
+    with drawn_figure(width, width * 0.6) as figure:
         axes = figure.subplots()
         _draw_bars(axes, by_layer, value)
         axes.set(xlabel="layer", ylabel=label or value)
@@ -166,7 +194,7 @@ def layer_bars_by_label(
     names = list(dict.fromkeys(by_layer[by]))
     across = columns or _columns(len(names), width)
     down = math.ceil(len(names) / across)
-    with _figure(width, min(down * 0.85 + 0.4, LARGEST_HEIGHT)) as figure:
+    with drawn_figure(width, min(down * 0.85 + 0.4, LARGEST_HEIGHT)) as figure:
         panels = figure.subplots(down, across, squeeze=False, sharey=shared)
         for place, axes in enumerate(panels.flat):
             if place >= len(names):
@@ -201,16 +229,16 @@ def heads_against(
     xs, ys = both["value_across"].to_numpy(dtype=float), both["value_up"].to_numpy(dtype=float)
     varied = len(xs) > 2 and xs.std() > 0 and ys.std() > 0
     correlation = f"r = {float(np.corrcoef(xs, ys)[0, 1]):.2f}" if varied else "r is not defined"
-    with _figure(width, width * 0.75) as figure:
+    with drawn_figure(width, width * 0.75) as figure:
         axes = figure.subplots()
         # the palest steps would vanish on paper
         dots = axes.scatter(
-            xs, ys, c=both["layer"], s=14, cmap=_colour_map(from_step=60), vmin=0, linewidths=0.3, edgecolors=INK
+            xs, ys, c=both["layer"], s=14, cmap=colour_map(from_step=60), vmin=0, linewidths=0.3, edgecolors=INK
         )
         axes.set(xlabel=across_label, ylabel=up_label)
         axes.set_title(f"{correlation}, {_heads(len(xs))}", loc="right", fontsize=8, color=QUIET)
         bar = figure.colorbar(dots, ax=axes, label="layer", aspect=30)
-        bar.locator = _whole_numbers(6)
+        bar.locator = whole_numbers(6)
         bar.update_ticks()
     text = caption or f"{up_label} against {across_label}, one dot for each head."
     return Plot(figure, f"{text} Pearson's {correlation} over {_heads(len(xs))}.")
@@ -238,7 +266,7 @@ def curve(
     only_one(table, [x])
     table = table.sort_values(x)
     xs, ys = table[x].to_numpy(dtype=float), table[y].to_numpy(dtype=float)
-    with _figure(width, width * 0.6) as figure:
+    with drawn_figure(width, width * 0.6) as figure:
         axes = figure.subplots()
         if error in table:
             spread = np.nan_to_num(table[error].to_numpy(dtype=float))
@@ -247,72 +275,20 @@ def curve(
         axes.set(xlabel=x_label or x, ylabel=y_label or y)
         if not (ys < 0).any():
             axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(_whole_numbers(8))
+        axes.xaxis.set_major_locator(whole_numbers(8))
     return Plot(figure, caption or f"{y_label or y} by {x_label or x}.")
 
 
 # ---- how it is drawn
 
 
-def _matplotlib() -> Any:
-    try:
-        import matplotlib as mpl
-        import matplotlib.figure
-    except ImportError as error:
-        raise BadInput("Figures need matplotlib: pip install 'attnscope[figures]'.") from error
-    return mpl
-
-
-@contextmanager
-def _figure(width: int | float, height: float) -> Iterator[Any]:
-    matplotlib = _matplotlib()
-    with matplotlib.rc_context(fname=STYLE_FILE):
-        figure = matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
-        yield figure
-        # laid out once and then left alone: every drawing would move things by a hair, and with them the bytes
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-
-
-def _bytes(plot: Plot, kind: str) -> bytes:
-    """The file of a figure; whatever would differ between two runs (dates, random names) is left out or fixed."""
-    where = {"svg": "Description", "pdf": "Subject", "png": "Description"}[kind]
-    undated: dict[str, str | None] = {where: plot.caption} | {
-        "svg": {"Date": None},
-        "pdf": {"CreationDate": None},
-        "png": {},
-    }[kind]
-    matplotlib = _matplotlib()
-    into = BytesIO()
-    with matplotlib.rc_context(fname=STYLE_FILE):
-        plot.figure.savefig(into, format=kind, metadata=undated)
-    return into.getvalue()
-
-
-def _colour_map(from_step: int = 0, *, signed: bool = False) -> Any:
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap((diverging() if signed else paint.sequential())[from_step:], name="attnscope")
-
-
-def _scale() -> Any:
-    from matplotlib.cm import ScalarMappable
-
-    return ScalarMappable(cmap=_colour_map())
-
-
-def _whole_numbers(most: int) -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(nbins=most, integer=True, min_n_ticks=1)
-
-
-def _draw_map(axes: Any, grid: Float64[np.ndarray, "layer head"], *, vector: bool) -> Any:
-    """Cells on a linear scale from 0, signed ones on a diverging scale; hatching shows where nothing was measured."""
+def _draw_map(axes: Any, grid: Float64[np.ndarray, "layer head"], *, vector: bool, scale: str = "linear") -> Any:
+    """Cells on a scale from 0, signed ones on a diverging scale; hatching shows where nothing was measured."""
     measured = grid[np.isfinite(grid)]
     largest = float(np.abs(measured).max(initial=0.0)) or 1.0
     signed = bool((measured < 0).any())
-    scale = {"cmap": _colour_map(signed=signed), "vmin": -largest if signed else 0.0, "vmax": largest}
+    least = -largest if signed else 0.0
+    style = {"cmap": colour_map(signed=signed), "norm": colour_norm(scale, least, largest)}
     if np.isnan(grid).any():
         axes.set_facecolor(MISSING)
         axes.fill_between(
@@ -321,12 +297,54 @@ def _draw_map(axes: Any, grid: Float64[np.ndarray, "layer head"], *, vector: boo
     cells = np.ma.masked_invalid(grid)
     if vector:
         few = max(grid.shape) <= 24
-        mesh = axes.pcolormesh(cells, edgecolors="white" if few else "face", linewidth=0.4 if few else 0.05, **scale)
+        mesh = axes.pcolormesh(cells, edgecolors="white" if few else "face", linewidth=0.4 if few else 0.05, **style)
     else:
         extent = (0, grid.shape[1], grid.shape[0], 0)
-        mesh = axes.imshow(cells, interpolation="none", aspect="auto", extent=extent, **scale)
+        mesh = axes.imshow(cells, interpolation="none", aspect="auto", extent=extent, **style)
     axes.set(xlim=(0, grid.shape[1]), ylim=(grid.shape[0], 0))
     return mesh
+
+
+def _draw_role(
+    axes: Any,
+    left: int | float,
+    top: int | float,
+    width: int | float,
+    height: int | float,
+    place: int | float,
+    size: int | float,
+) -> None:
+    """One cell in the colour of a role with its letter; the ninth role takes the first colour again, hatched."""
+    box = [left, left + width], top, top + height
+    if not np.isfinite(place):
+        axes.fill_between(*box, facecolor=MISSING, edgecolor=QUIET, hatch="/////", linewidth=0)
+        return
+    colour = CATEGORICAL[int(place) % len(CATEGORICAL)]
+    again = "/////" if place >= len(CATEGORICAL) else None
+    axes.fill_between(*box, facecolor=colour, edgecolor="white", linewidth=0.4, hatch=again)
+    if size:
+        middle = left + width / 2, top + height / 2
+        axes.text(*middle, letter_of(int(place)), ha="center", va="center", fontsize=size, color=paint.ink(colour))
+
+
+def letter_of(place: int) -> str:
+    """The letter that stands for a role: A to Z, then AA.
+
+    >>> letter_of(0), letter_of(25), letter_of(26)
+    ('A', 'Z', 'AA')
+    """
+    return ("" if place < 26 else letter_of(place // 26 - 1)) + chr(65 + place % 26)
+
+
+def _draw_marks(axes: Any, layers: Sequence[int], heads: Sequence[int], marks: Marks | None) -> None:
+    """Frames around heads, and a veil over those that step back."""
+    for pairs, style in (
+        (marks.pale if marks else (), {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "zorder": 4}),
+        (marks.framed if marks else (), {"facecolor": "none", "edgecolor": INK, "linewidth": 1.2, "zorder": 5}),
+    ):
+        for layer, head in pairs:
+            left, top = heads.index(head), layers.index(layer)
+            axes.fill_between([left, left + 1], top, top + 1, **style)
 
 
 def _name_heads(axes: Any, layers: Sequence[int], heads: Sequence[int], most: int = 12) -> None:
@@ -342,7 +360,7 @@ def _draw_bars(axes: Any, table: pd.DataFrame, value: str, most: int = 12) -> No
     errors = table["error"].to_numpy(dtype=float) if "error" in table else None
     style = {"ecolor": INK, "error_kw": {"elinewidth": 0.8, "capsize": 0}}
     axes.bar(table["layer"].to_numpy(), table[value].to_numpy(dtype=float), 0.8, yerr=errors, color=BAR, **style)
-    axes.xaxis.set_major_locator(_whole_numbers(most))
+    axes.xaxis.set_major_locator(whole_numbers(most))
     axes.tick_params(axis="x", length=0)
     # one layer alone is a bar, not a wall
     middle, half = (table["layer"].min() + table["layer"].max()) / 2, max(table["layer"].nunique() / 2, 2)

@@ -1,7 +1,7 @@
 // The survey view: all heads at once, coloured by any statistic or by role; point to read, click to pin one head.
 
-import { at, colours, element, hatch, inkOn, sharp, written } from "./drawing.js";
-import { cellSize, drawBars, drawCells, drawNumbers, drawScale, letter, scaleOf } from "./survey_map.js";
+import { at, colours, drawScale, element, hatch, inkOn, sharp, written } from "./drawing.js";
+import { cellSize, drawBars, drawCells, drawNumbers, letter, scaleOf } from "./survey_map.js";
 import { headElements } from "./survey_head.js";
 
 const ROLES = "roles";
@@ -11,7 +11,8 @@ const KEYS = [
   ["← → ↑ ↓", "move over heads and layers"],
   ["Home End", "first and last head of the layer"],
   ["Enter", "pin the head, or release it"],
-  ["Esc", "release the pinned head"],
+  ["Shift Enter", "pin the head beside those that are pinned; so does a click with Shift"],
+  ["Esc", "release all pinned heads"],
   ["?", "this list"],
 ];
 
@@ -23,6 +24,7 @@ export function render({ model, el }) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   let cell = { width: 28, height: 28 };
   let map = null;
+  let missed = false;
 
   // ---- the parts of the view
 
@@ -35,10 +37,11 @@ export function render({ model, el }) {
   Object.assign(cells, { tabIndex: 0, className: "cells" });
   cells.setAttribute("role", "application");
   cells.setAttribute("aria-roledescription", "map of heads");
-  const [cursor, pin, note] = ["cursor", "pin", "note"].map((name) => part("div", { className: name, hidden: true }));
+  const [cursor, note] = ["cursor", "note"].map((name) => part("div", { className: name, hidden: true }));
+  const pins = part("div", { className: "pins" });
   const corner = part("div", { className: "corner quiet" }, "layer ↓ head →");
   const barsTitle = part("div", { className: "bars-title quiet" });
-  const field = part("div", { className: "field" }, cells, pin, cursor);
+  const field = part("div", { className: "field" }, cells, pins, cursor);
   const above = [corner, part("div", { className: "along" }, along), part("div", { className: "axis" }, barsTitle, axis)];
   const chart = part("div", { className: "chart" }, ...above, part("div", { className: "down" }, down), field, part("div", { className: "bars" }, bars));
   const legend = part("div", { className: "legend" }, scaleCanvas, part("span", { className: "quiet unit" }));
@@ -46,7 +49,7 @@ export function render({ model, el }) {
   const table = part("details", {}, part("summary", {}, "View as table"), part("div", { className: "scroll table" }));
   const lines = (pairs) => part("dl", {}, ...pairs.flatMap(([name, text]) => [part("dt", {}, name), part("dd", {}, text)]));
   const card = part("details", {}, part("summary", {}, "What was surveyed"), lines(payload.card));
-  const side = part("aside", { className: "side", ariaLabel: "One head" });
+  const side = part("aside", { className: "side", ariaLabel: "Pinned heads" });
   const close = part("form", { method: "dialog" }, part("button", {}, "Close"));
   const keys = part("dialog", { ariaLabel: "Keys" }, part("h4", {}, "Keys on the map"), lines(KEYS.map(([key, text]) => [part("kbd", {}, key), text])), close);
   const scroll = part("div", { className: "scroll map" }, chart);
@@ -63,6 +66,9 @@ export function render({ model, el }) {
   };
   const chosen = () => statistics.find(({ name }) => name === model.get("statistic")) ?? (roles ? null : statistics[0]);
   const same = (one, other) => one?.length === other.length && other.every((item, place) => item === one[place]);
+  const here = ([layer, head]) => layers.includes(layer) && heads.includes(head);
+  /** The pinned heads by their numbers; a link may name some that are not here. */
+  const pinned = () => [model.get("pinned") ?? []].flat().filter(Array.isArray).filter(here);
   const rowOf = (statistic) => Math.max(0, statistic.rows.findIndex((row) => same(model.get("label"), row)));
   const measuresOf = (statistic) => statistic.measures.filter(({ name, array }) => name === "value" || (name !== "error" && array.shape[1] * array.shape[2] > 1));
   const grid = (read) => layers.map((_, layer) => heads.map((_, head) => read(layer, head)));
@@ -136,7 +142,7 @@ export function render({ model, el }) {
         }));
       });
       const measures = measuresOf(statistic);
-      if (measures.length > 1) made.push(select("Measure", measures.map(({ name, title }) => [name, title.split(":")[0]]), model.get("measure") ?? "value", (name) => set({ measure: name })));
+      if (measures.length > 1) made.push(select("Measure", measures.map(({ name, title }) => [name, title.split(":")[0]]), model.get("measure"), (name) => set({ measure: name })));
       const box = part("input", { type: "checkbox", checked: Boolean(model.get("root")), onchange: () => set({ root: box.checked }) });
       made.push(part("label", { className: "check" }, box, "Square-root scale"));
     }
@@ -176,7 +182,8 @@ export function render({ model, el }) {
     const palette = colours(el);
     const scale = scaleOf(map, Boolean(model.get("root")), palette);
     cell = cellSize(middle.clientWidth, layers.length, heads.length);
-    drawCells(cells, map, cell, scale, palette, roles, model.get("role") ?? null);
+    const drawn = drawCells(cells, map, cell, scale, palette, roles, model.get("role") ?? null);
+    cells.scene = drawn.map(({ row, column, ...what }) => ({ layer: layers[row], head: heads[column], ...what }));
     drawNumbers(along, heads, cell.width, false, palette);
     drawNumbers(down, layers, cell.height, true, palette);
     drawBars(bars, axis, map, cell, palette);
@@ -196,15 +203,18 @@ export function render({ model, el }) {
   }
 
   function drawSide() {
-    const pinned = model.get("pinned");
-    const button = (layer, head, ...texts) => part("button", { type: "button", onclick: () => pinAt(layer, head) }, `${layers[layer]}.${heads[head]}`, ...texts);
+    const button = (layer, head) => part("button", { type: "button", onclick: (event) => pinAt(layer, head, event.shiftKey) }, `${layers[layer]}.${heads[head]}`);
     const top = side.scrollTop;
-    if (pinned) {
-      const [layer, head] = [layers.indexOf(pinned[0]), heads.indexOf(pinned[1])];
-      const release = part("button", { type: "button", onclick: () => (set({ pinned: null }), cells.focus()) }, "Release ", part("kbd", {}, "Esc"));
-      side.replaceChildren(part("div", { className: "bar" }, part("h3", {}, `Layer ${pinned[0]}, head ${pinned[1]}`), release), ...headElements(payload, layer, head, colours(el), swatch));
-      side.scrollTop = side.dataset.head === String(pinned) ? top : 0;
-      side.dataset.head = String(pinned);
+    if (pinned().length) {
+      const sections = pinned().map(([layer, head], place) => {
+        const release = part("button", { type: "button", onclick: () => (pinAt(layers.indexOf(layer), heads.indexOf(head), true), cells.focus()) }, "Release ", ...(place ? [] : [part("kbd", {}, "Esc")]));
+        const bar = part("div", { className: "bar" }, part("h3", {}, `Layer ${layer}, head ${head}`), release);
+        return part("section", {}, bar, ...headElements(payload, layers.indexOf(layer), heads.indexOf(head), colours(el), swatch));
+      });
+      side.replaceChildren(...sections);
+      // a head that is added leaves what was read in its place
+      side.scrollTop = side.dataset.head === String(pinned()[0]) ? top : 0;
+      side.dataset.head = String(pinned()[0]);
       return;
     }
     const order = ranked();
@@ -215,7 +225,7 @@ export function render({ model, el }) {
     });
     const heading = map.roles ? "The clearest head of each role" : "Highest in this map";
     const names = part("thead", {}, part("tr", {}, ...["Head", map.unit || (map.roles ? "Score" : "Value"), "Role"].map((name) => part("th", { scope: "col" }, name))));
-    const hint = "Click a cell, or press Enter on it, to pin a head here: its role, its exemplars, its figures.";
+    const hint = "Click a cell, or press Enter on it, to pin a head here: its role, its exemplars, its figures. With Shift, several.";
     const list = part("table", { className: "highest" }, names, part("tbody", {}, ...rows));
     side.replaceChildren(part("div", { className: "bar" }, part("h3", {}, heading)), part("p", { className: "quiet" }, hint), list);
     delete side.dataset.head;
@@ -236,7 +246,7 @@ export function render({ model, el }) {
     Object.assign(box.style, { left: `${place[1] * cell.width}px`, top: `${place[0] * cell.height}px`, width: `${cell.width - 1}px`, height: `${cell.height - 1}px` });
   }
 
-  const selected = () => (Number.isInteger(model.get("layer")) ? [layers.indexOf(model.get("layer")), heads.indexOf(model.get("head"))] : null);
+  const selected = () => (here([model.get("layer"), model.get("head")]) ? [layers.indexOf(model.get("layer")), heads.indexOf(model.get("head"))] : null);
 
   /** Reads out one head: beside its cell, and in the line below the map. */
   function point(place) {
@@ -252,12 +262,15 @@ export function render({ model, el }) {
     Object.assign(note.style, { left: `${Math.max(0, left - flip)}px`, top: `${box.top - around.top + shown[0] * cell.height}px` });
   }
 
-  function framePin() {
-    const pinned = model.get("pinned");
-    frame(pin, pinned && [layers.indexOf(pinned[0]), heads.indexOf(pinned[1])]);
+  function framePins() {
+    const boxes = pinned().map(() => part("div", { className: "pin" }));
+    pins.replaceChildren(...boxes);
+    pinned().forEach(([layer, head], place) => frame(boxes[place], [layers.indexOf(layer), heads.indexOf(head)]));
   }
 
   function drawAll() {
+    missed = !el.isConnected;
+    if (missed) return; // a notebook may take the view off the page: it has no colours there
     map = currentMap();
     meaning.textContent = map.meaning;
     drawControls();
@@ -265,20 +278,24 @@ export function render({ model, el }) {
     drawMap();
     drawSide();
     drawTable();
-    framePin();
+    framePins();
     point(null);
+    holder.dataset.drawn = String(Number(holder.dataset.drawn ?? 0) + 1);
   }
 
   // ---- pointing, pinning, keys
 
-  function pinAt(layer, head) {
+  /** Pins a head, alone or beside the others; one that is pinned is released. */
+  function pinAt(layer, head, beside = false) {
     const place = [layers[layer], heads[head]];
-    set({ layer: place[0], head: place[1], pinned: same(model.get("pinned"), place) ? null : place });
+    const others = pinned().filter((other) => !same(other, place));
+    const added = others.length < pinned().length ? others : [...(beside ? others : []), place];
+    set({ layer: place[0], head: place[1], pinned: added });
   }
   const placeOf = (event) => [Math.floor(event.offsetY / cell.height), Math.floor(event.offsetX / cell.width)].map((place, axis) => Math.min(Math.max(place, 0), [layers, heads][axis].length - 1));
   cells.addEventListener("pointermove", (event) => point(placeOf(event)));
   cells.addEventListener("pointerleave", () => point(null));
-  cells.addEventListener("click", (event) => pinAt(...placeOf(event)));
+  cells.addEventListener("click", (event) => pinAt(...placeOf(event), event.shiftKey));
   for (const kind of ["focus", "blur"]) cells.addEventListener(kind, () => point(null));
   bars.addEventListener("pointermove", (event) => {
     const layer = Math.min(Math.max(Math.floor(event.offsetY / cell.height), 0), layers.length - 1);
@@ -294,15 +311,15 @@ export function render({ model, el }) {
       const [by, along] = selected() ? MOVES[event.key] : [0, 0];
       const inside = (place, count) => Math.min(Math.max(place, 0), count - 1);
       set({ layer: layers[inside(layer + by, layers.length)], head: heads[inside(head + along, heads.length)] });
-    } else if (event.key === "Enter" || event.key === " ") pinAt(layer, head);
+    } else if (event.key === "Enter" || event.key === " ") pinAt(layer, head, event.shiftKey);
     else return;
     event.preventDefault();
   });
   holder.addEventListener("keydown", (event) => {
     if (keys.open) return;
     if (event.key === "?") keys.showModal();
-    if (event.key === "Escape" && model.get("pinned")) {
-      set({ pinned: null });
+    if (event.key === "Escape" && pinned().length) {
+      set({ pinned: [] });
       cells.focus();
     }
   });
@@ -312,8 +329,10 @@ export function render({ model, el }) {
   for (const name of STATE) model.on(`change:${name}`, name === "layer" || name === "head" ? moved : drawAll);
   dark.addEventListener("change", drawAll);
   const watch = new ResizeObserver(() => {
+    if (missed) drawAll();
+    if (!middle.clientWidth) return;
     drawMap();
-    framePin();
+    framePins();
     point(null);
   });
   drawAll();

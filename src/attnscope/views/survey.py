@@ -9,12 +9,10 @@ import pandas as pd
 from ..errors import BadInput
 from .exemplars import packed_exemplars
 from .packing import packed
+from .survey_figure import CURVE, EXEMPLARS, ROLES, chosen_table, labels_of, survey_figure
 from .tables import need
+from .titles import name_of, words_of
 from .view import View
-from .words import name_of, words_of
-
-ROLES, EXEMPLARS, CURVE = "roles", "exemplars", "dependency_by_distance"
-KEYS = {"layer", "head", "value", "error"}
 
 
 def survey(
@@ -23,7 +21,7 @@ def survey(
     *,
     by_layer: Mapping[str, pd.DataFrame] | None = None,
     statistic: str | None = None,
-    pinned: tuple[int, int] | None = None,
+    pinned: Sequence[int] | Sequence[Sequence[int]] = (),
 ) -> View:
     """The view of a survey's tables: `{name: survey[name].result()}`, any of them, and its card.
 
@@ -32,7 +30,7 @@ def survey(
         card: What was surveyed; its entries are listed at the foot.
         by_layer: `{name: survey[name].by_layer()}` for the bars; without it they are means over heads.
         statistic: The map to open with; the roles if there are any, else the first.
-        pinned: The layer and head to open with.
+        pinned: The layer and head to open with, or several of them.
     """
     maps = {name: table for name, table in tables.items() if name not in {ROLES, EXEMPLARS, CURVE}}
     drawn = [*maps.values(), *(tables[name] for name in (ROLES,) if name in tables)]
@@ -55,15 +53,42 @@ def survey(
     known = [*([ROLES] if ROLES in tables else []), *maps]
     if statistic is not None and statistic not in known:
         raise BadInput(f"There is no map of {statistic!r}; there are {', '.join(known)}.")
-    if pinned is not None and not (pinned[0] in layers and pinned[1] in heads):
-        raise BadInput(f"There is no layer {pinned[0]}, head {pinned[1]} in these tables.")
-    return View("survey", payload, {"statistic": statistic or known[0], "pinned": list(pinned) if pinned else None})
+    pins = _pins(pinned, layers, heads)
+    state = {
+        "statistic": statistic or known[0],
+        "label": None,
+        "measure": "value",
+        "root": False,
+        "role": None,
+        "layer": None,
+        "head": None,
+        "pinned": pins,
+    }
+    view = View(
+        "survey",
+        payload,
+        state,
+        table=lambda: chosen_table(tables, view.selected),
+        draw=lambda selected, width: survey_figure(tables, selected, width),
+    )
+    return view
+
+
+def _pins(pinned: Sequence[Any], layers: Sequence[int], heads: Sequence[int]) -> list[list[int]]:
+    """The pinned heads, each as a layer and a head; one alone need not stand in a list."""
+    pairs = [pinned] if pinned and not isinstance(pinned[0], Sequence) else pinned
+    for pair in pairs:
+        if len(pair) != 2:
+            raise BadInput(f"A head is pinned by its layer and its number, but {pair!r} is no pair of them.")
+        if pair[0] not in layers or pair[1] not in heads:
+            raise BadInput(f"There is no layer {pair[0]}, head {pair[1]} in these tables.")
+    return [[int(layer), int(head)] for layer, head in pairs]
 
 
 def _statistic(
     name: str, table: pd.DataFrame, by_layer: pd.DataFrame | None, layers: Sequence[int], heads: Sequence[int]
 ) -> dict[str, Any]:
-    labels = _labels(table)
+    labels = labels_of(table)
     combinations = list(dict.fromkeys(zip(*(table[label].astype(str) for label in labels), strict=True))) or [()]
     rows = _places(table, labels, combinations)
     index = (rows, np.searchsorted(layers, table["layer"]), np.searchsorted(heads, table["head"]))
@@ -87,11 +112,6 @@ def _statistic(
         ],
         "byLayer": None if by_layer is None else _by_layer(by_layer, labels, combinations, layers),
     }
-
-
-def _labels(table: pd.DataFrame) -> list[str]:
-    """The columns of text that tell several figures of one head apart."""
-    return [str(name) for name in table if name not in KEYS and not pd.api.types.is_numeric_dtype(table[name])]
 
 
 def _places(table: pd.DataFrame, labels: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> Any:

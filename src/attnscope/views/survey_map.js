@@ -39,19 +39,22 @@ function fillOf(map, layer, head, scale, palette) {
   return Number.isFinite(role) ? palette.categorical[role % palette.categorical.length] : null;
 }
 
-/** Draws all cells; roles stand in them as letters where there is room.
- * @param {HTMLCanvasElement} canvas */
+/** Draws all cells; roles stand in them as letters where there is room. Gives back what was drawn where.
+ * @param {HTMLCanvasElement} canvas @returns {{row: number, column: number, value: number, colour: string | null, dimmed: boolean}[]} */
 export function drawCells(canvas, map, cell, scale, palette, roles, onlyRole) {
   const context = sharp(canvas, map.values[0].length * cell.width, map.values.length * cell.height);
   const gap = cell.width > 8 ? 1 : 0;
   context.textAlign = "center";
   context.font = `${cell.height >= 20 ? 11 : 9}px system-ui, sans-serif`;
+  const drawn = [];
   map.values.forEach((row, layer) =>
-    row.forEach((_, head) => {
+    row.forEach((value, head) => {
       const [left, top, width, height] = [head * cell.width, layer * cell.height, cell.width - gap, cell.height - gap];
       const role = roles ? at(roles.place, layer, head) : NaN;
       const fill = fillOf(map, layer, head, scale, palette);
-      context.globalAlpha = onlyRole === null || roles?.names[role] === onlyRole ? 1 : 0.15;
+      const dimmed = onlyRole !== null && roles?.names[role] !== onlyRole;
+      drawn.push({ row: layer, column: head, value, colour: fill, dimmed });
+      context.globalAlpha = dimmed ? 0.15 : 1;
       context.fillStyle = fill ?? palette.read("raised");
       context.fillRect(left, top, width, height);
       if (fill === null) hatch(context, left, top, width, height, palette.read("quiet"));
@@ -62,6 +65,7 @@ export function drawCells(canvas, map, cell, scale, palette, roles, onlyRole) {
       }
     }),
   );
+  return drawn;
 }
 
 /** Numbers along one side of the map, as many as can be read.
@@ -111,26 +115,4 @@ export function drawBars(canvas, axis, map, cell, palette) {
   ticks.textAlign = "center";
   ticks.fillText("0", place(0), 10);
   if (most > 0) ticks.fillText(short(most), Math.min(place(most), BARS - 16), 10);
-}
-
-/** The scale with its ends and quarters in real units.
- * @param {HTMLCanvasElement} canvas */
-export function drawScale(canvas, scale, palette) {
-  const [left, room] = [20, 240];
-  const context = sharp(canvas, room + 2 * left, 32);
-  const steps = scale.signed ? palette.diverging : palette.sequential;
-  steps.forEach((colour, step) => {
-    context.fillStyle = colour;
-    context.fillRect(left + (step / steps.length) * room, 0, room / steps.length + 0.5, 12);
-  });
-  context.strokeStyle = palette.read("line");
-  context.strokeRect(left + 0.5, 0.5, room - 1, 11);
-  context.textAlign = "center";
-  context.fillStyle = palette.read("quiet");
-  for (const part of scale.signed ? [-1, -0.5, 0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]) {
-    const place = left + (scale.signed ? (part + 1) / 2 : part) * room;
-    context.fillRect(Math.round(place) - (part === 1 ? 1 : 0), 12, 1, 4);
-    const value = scale.root ? Math.sign(part) * part ** 2 : part;
-    context.fillText(short(value * scale.largest), place, 25);
-  }
 }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
 
 from ..errors import BadInput
 
@@ -29,6 +29,19 @@ def only_one(table: pd.DataFrame, keys: Sequence[str]) -> None:
     choose = next((name for name in others if table[name].nunique() > 1), None)
     hint = f": choose one {choose} first" if choose else ""
     raise BadInput(f"The table has several rows for one {' and '.join(keys)}{hint}.")
+
+
+def token_column(texts: Sequence[str], places: Int[np.ndarray, " row"]) -> pd.Categorical:
+    """The text at each place as a column that holds every text once: a token may have 10,000 letters.
+
+    >>> token_column(["the", "key", "the"], np.array([2, 1, 0])).tolist()
+    ['the', 'key', 'the']
+    """
+    kinds = list(dict.fromkeys(texts))
+    codes = {text: code for code, text in enumerate(kinds)}
+    # as objects: strings of the table's own would be copied for whatever is made of it
+    categories = pd.Index(kinds, dtype=object)
+    return pd.Categorical.from_codes(np.array([codes[text] for text in texts])[places], categories=categories)
 
 
 def grid_of(table: pd.DataFrame, value: str) -> tuple[list[int], list[int], Float64[np.ndarray, "layer head"]]:

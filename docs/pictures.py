@@ -1,0 +1,264 @@
+"""Makes the pictures of the docs again, in Chromium through Playwright, from the demo model and two real ones.
+
+    python docs/pictures.py --minilm FOLDER --smollm2 FOLDER [NAME...]
+
+FOLDER holds sentence-transformers/all-MiniLM-L6-v2 and HuggingFaceTB/SmolLM2-135M; hub names work as well. Where one is
+missing, the demo model stands in for it. NAMEs make only these pictures. All texts are our own.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import attnscope
+from attnscope import views
+from attnscope.demo import run_demo
+from attnscope.explaining import explain
+from attnscope.syntax import agreement_sentences
+
+IMAGES = Path(__file__).with_name("images")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--hide-scrollbars"]
+COLOURS = 256
+"""Colours that a picture keeps: flat inks on a flat ground need no more."""
+DENSITY = 2
+
+HUNGRY = "The dog chased the cat because it was hungry."
+PARIS = "Anna moved from Rome to Oslo. Two years later Anna moved from"
+PAIR = ("Where did the old captain sail?", "The old captain sailed to the islands.")
+KEYS = "the key to the cabinets"
+
+Picture = tuple[views.View, Callable[[Page], None]]
+"""A view, and what is done to it before it is taken."""
+
+MODELS = {"demo": "demo", "minilm": "demo", "smollm2": "demo"}
+
+
+@cache
+def model(name: str) -> Any:
+    """A model, loaded once."""
+    return attnscope.load(MODELS[name])
+
+
+@cache
+def record(name: str, text: Any, **more: Any) -> Any:
+    """A record, taken once."""
+    return model(name).record(text, **more)
+
+
+def position(found: Any, token: str, last: bool = False) -> int:
+    """Where a token stands; the first token where it does not (the demo model has other words)."""
+    places = [place for place, one in enumerate(found.key_tokens) if one.strip("Ġ▁#").lower() == token]
+    return places[-1 if last else 0] if places else 1
+
+
+def untouched(_: Page) -> None:
+    """Leaves a view as it opens."""
+
+
+def pointed(selector: str, text: str) -> Callable[[Page], None]:
+    """Points at the token with this text, if it is there."""
+
+    def act(page: Page) -> None:
+        tokens = page.locator(f"{selector} .token").filter(has_text=text)
+        if tokens.count():
+            tokens.last.hover()
+
+    return act
+
+
+# ---- the pictures: each a view, and what is done to it before it is taken
+
+
+def head() -> Picture:
+    """A token pointed at, without special tokens."""
+    view = views.head(record("minilm", HUNGRY), layer=-2)
+
+    def act(page: Page) -> None:
+        page.get_by_role("checkbox", name="Special tokens").click()
+        pointed(".tokens.queries", "it")(page)
+
+    return view, act
+
+
+def pair() -> Picture:
+    """From the first sentence of a pair to the second, in dark mode."""
+    view = views.head(record("minilm", PAIR), layer=2)
+
+    def act(page: Page) -> None:
+        page.get_by_role("combobox", name="Sentences").select_option("01")
+
+    return view, act
+
+
+def model_() -> Picture:
+    """All heads."""
+    return views.model(record("minilm", HUNGRY)), untouched
+
+
+def neuron() -> Picture:
+    """A query of a model with rotary embedding and grouped queries."""
+    found = record("smollm2", PARIS, queries_and_keys=True)
+    view = views.neuron(found, layer=min(5, found.layers[-1]), head=0)
+
+    def act(page: Page) -> None:
+        page.keyboard.press("Escape")
+
+    return view, act
+
+
+def flow() -> Picture:
+    """From one token to another."""
+    found = record("minilm", HUNGRY)
+    return views.flow(found, query=position(found, "it"), key=position(found, "dog")), untouched
+
+
+def tracing() -> Picture:
+    """All heads, traced from the read-out."""
+    return views.tracing(record("minilm", HUNGRY)), untouched
+
+
+def scores() -> Picture:
+    """Every method on the next word of a language model."""
+    explained = explain(model("smollm2"), PARIS)
+    return views.scores(explained.comparison, record=explained.record), untouched
+
+
+def survey() -> Picture:
+    """The roles of the heads, and one head pinned."""
+    surveyed = attnscope.survey(model("minilm"), "demo", limit=128)
+    roles = surveyed["roles"].result().sort_values("value")
+    named = roles[roles["role"].str.contains("nouns|subject|determiners")]
+    best = (named if len(named) else roles).iloc[-1]
+
+    def act(page: Page) -> None:
+        page.evaluate(f"attnscopeHost.models[0].set('pinned', [[{best.layer}, {best['head']}]])")
+
+    return surveyed.view(), act
+
+
+def scores_demo() -> Picture:
+    """Every method on a classifier, with the trust in some."""
+    sentences = [" ".join(drawn.prefix) for drawn in islice(agreement_sentences(10**9 + 7), 16)]
+    measured = attnscope.trust(model("demo"), sentences, methods=["raw", "rollout", "flow"])
+    explained = explain(model("demo"), KEYS)
+    return views.scores(explained.comparison, record=explained.record, trust=measured), untouched
+
+
+def long() -> Picture:
+    """Two heads in the middle of a long text, without what is small."""
+    sentences = " ".join(f"{' '.join(drawn.prefix)}." for drawn in islice(agreement_sentences(7), 36))
+    found = record("minilm", sentences)
+    view = views.head(
+        found, layer=min(2, found.layers[-1]), heads=[8, 11] if len(found.heads) > 11 else None, keys_per_query=16
+    )
+
+    def act(page: Page) -> None:
+        page.get_by_role("checkbox", name="Special tokens").click()
+        page.keyboard.press("t")
+        page.locator(".area").evaluate("area => (area.scrollTop = area.scrollHeight / 3)")
+
+    return view, act
+
+
+VIEWS = {
+    "head": (head, 900, "light"),
+    "pair": (pair, 900, "dark"),
+    "model": (model_, 900, "light"),
+    "neuron": (neuron, 1000, "light"),
+    "flow": (flow, 940, "light"),
+    "tracing": (tracing, 1100, "light"),
+    "scores": (scores, 1100, "light"),
+    "scores-demo": (scores_demo, 900, "light"),
+    "survey": (survey, 1000, "light"),
+    "long": (long, 800, "light"),
+}
+PRINTED = {"printed": lambda: views.flow(record("demo", KEYS), key=position(record("demo", KEYS), "key")).figure()}
+
+
+# ---- taking them
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, width: int, scheme: str = "light", height: int = 1400) -> Iterator[Page]:
+    """A page of this width, drawn."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, device_scale_factor=DENSITY, color_scheme=scheme
+    )
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("[data-drawn]")
+    yield page
+    context.close()
+
+
+def kept(content: bytes, file: Path) -> None:
+    """Writes a PNG in few colours, or as it is where Pillow is missing."""
+    try:
+        from PIL import Image
+    except ImportError:
+        file.write_bytes(content)
+    else:
+        image = Image.open(BytesIO(content)).convert("RGB")
+        # by coverage, not by frequency: the few pixels of a head's own colour matter as much as the ground
+        few = image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
+        few.save(file, optimize=True)
+    sys.stdout.write(f"{file.name}: {file.stat().st_size / 1000:.0f} kB\n")
+    sys.stdout.flush()
+
+
+def taken(browser: Browser, name: str, folder: Path) -> None:
+    """The picture of one view: the view alone, without the foot where the table is folded."""
+    make, width, scheme = VIEWS[name]
+    view, act = make()
+    with opened(browser, view.save(folder / f"{name}.html"), width, scheme) as page:
+        act(page)
+        page.wait_for_timeout(400)
+        box = page.locator("[data-drawn]").bounding_box()
+        foot = page.locator(".foot").first.bounding_box()
+        clip = {"x": box["x"] - 8, "y": box["y"] - 4, "width": box["width"] + 16, "height": foot["y"] - box["y"] + 4}
+        kept(page.screenshot(clip=clip, full_page=True), IMAGES / "views" / f"{name}.png")
+
+
+def demo_pages(browser: Browser, folder: Path) -> None:
+    """The top of the demo's report, and its map of heads."""
+    result = run_demo(folder)
+    for file, name, height in ((result.report, "report", 900), (result.head_map, "survey", 560)):
+        with opened(browser, file, 1080, height=height) as page:
+            page.wait_for_timeout(400)
+            kept(page.screenshot(), IMAGES / f"{name}.png")
+
+
+def main() -> None:
+    """Make all pictures, or those that are named."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*VIEWS, *PRINTED, "pages"]))
+    for name in ("minilm", "smollm2"):
+        asked.add_argument(f"--{name}", default="demo", metavar="FOLDER")
+    given = asked.parse_args()
+    MODELS.update(minilm=given.minilm, smollm2=given.smollm2)
+    (IMAGES / "views").mkdir(parents=True, exist_ok=True)
+    wanted = given.names or [*VIEWS, *PRINTED, "pages"]
+    with TemporaryDirectory() as made, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        for name in wanted:
+            if name in VIEWS:
+                taken(browser, name, Path(made))
+            elif name in PRINTED:
+                kept(PRINTED[name]()._repr_png_(), IMAGES / "views" / f"{name}.png")
+            else:
+                demo_pages(browser, Path(made))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

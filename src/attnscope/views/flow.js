@@ -1,0 +1,301 @@
+// The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow.
+
+import { colours, element, percent } from "./drawing.js";
+import { FlowGraph, betweenUnits, drawnEdges } from "./flow_graph.js";
+import { FlowPanel } from "./flow_panel.js";
+import { ABOUT, endWords, saturationWords, sixDigits } from "./flow_words.js";
+import { Frame } from "./frame.js";
+import { hasPieces, unitsOf } from "./units.js";
+
+const STATE = ["layer", "queries", "keys", "words", "special", "threshold", "root"];
+const MARGIN = 40;
+/** Tokens up to which the flow to a token is shown while the pointer rests on it. */
+const PREVIEWED = 48;
+
+/** The three panels and what they share. */
+class FlowView {
+  #preview = null;
+  #graph = null;
+
+  /** @param {import("./frame.js").Frame} frame @param {object} payload */
+  constructor(frame, payload) {
+    Object.assign(this, { frame, payload });
+    const told = {
+      choose: (side, column, more) => this.#choose(side, column, more),
+      over: (panel, side, column, box) => this.#over(panel, side, column, box),
+      overEdge: (panel, edge, place) => this.#overEdge(panel, edge, place),
+      leave: () => this.#leave(),
+      scrolled: (panel) => this.#scrolled(panel),
+    };
+    this.panels = ABOUT.map((about) => new FlowPanel(about, told));
+    this.node = element("div", { className: "panels" }, ...this.panels.map((panel) => panel.node));
+    const rows = payload.saturation.map(({ layer, total, source, token }) => element("tr", {}, ...[layer, percent(total), percent(source), percent(token)].map((cell, place) => (place ? element("td", {}, String(cell)) : element("th", { scope: "row" }, String(cell))))));
+    const heads = ["Layer of the source", "Flows that are just a limit", "all the source can give", "all the token can take"].map((words) => element("th", { scope: "col" }, words));
+    this.said = element("p", { className: "saturation" });
+    this.byLayer = element("details", {}, element("summary", {}, "Saturation by layer"), element("div", { className: "scroll table" }, element("table", { className: "plain" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))));
+    this.byLayer.hidden = rows.length < 2;
+    frame.key("Escape", "release the target", () => frame.set({ keys: [] }));
+    frame.listKey("n p", "next and previous token");
+    frame.listKey("Enter", "choose the token; with Shift, add it");
+  }
+
+  /** The place of the layer where the source stands. */
+  get top() {
+    const { layers } = this.payload;
+    const place = layers.indexOf(this.frame.get("layer"));
+    return place < 0 ? layers.length - 1 : place;
+  }
+
+  get sources() {
+    const count = this.payload.keys.texts.length;
+    const chosen = this.frame.get("queries", []).filter((place) => place >= 0 && place < count);
+    return chosen.length ? chosen : [0];
+  }
+
+  get targets() {
+    const count = this.payload.keys.texts.length;
+    return this.#preview ?? this.frame.get("keys", []).filter((place) => place >= 0 && place < count);
+  }
+
+  async draw() {
+    const { frame, payload } = this;
+    this.#graph ??= await FlowGraph.read(frame.model, payload);
+    this.palette = colours(frame.el);
+    const special = frame.get("special", true);
+    this.units = unitsOf(payload.keys, Boolean(frame.get("words", false)));
+    this.shown = this.units.flatMap((unit, place) => (special || (!unit.special && !unit.sink) ? [place] : []));
+    this.#layOut();
+    for (const panel of this.panels) this.#paint(panel);
+    this.#say();
+  }
+
+  /** Three panels beside each other where the tokens fit, else below each other; labels upright where columns are narrow. */
+  #layOut() {
+    const count = Math.max(this.shown.length, 1);
+    const around = this.node.clientWidth || 960;
+    const third = (around - 32) / 3;
+    const beside = third >= MARGIN + count * 16 && third >= 200;
+    const width = beside ? third : around;
+    const measure = document.createElement("canvas").getContext("2d");
+    measure.font = "600 13px system-ui, sans-serif";
+    const longest = Math.min(Math.max(...this.shown.map((place) => measure.measureText(this.units[place].text.slice(0, 60)).width), 16), 104);
+    const wide = Math.min(Math.max(Math.floor((width - MARGIN) / count), 16), 96);
+    const upright = longest + 10 > wide;
+    const column = upright ? Math.min(wide, beside ? 48 : 28) : wide;
+    const levels = this.payload.layers.length + 1;
+    const row = Math.round(Math.min(Math.max(360 / levels, 14), 44));
+    const size = { column, row, levels, upright, labels: upright ? Math.ceil(longest) + 12 : 20 };
+    this.node.style.setProperty("--panels", beside ? "3" : "1");
+    this.node.style.setProperty("--column", `${column}px`);
+    this.node.classList.toggle("beside", beside);
+    const signature = JSON.stringify([size, around, this.shown, this.units.length]);
+    if (this.signature === signature) return;
+    this.signature = signature;
+    const units = this.shown.map((place) => this.units[place]);
+    for (const panel of this.panels) panel.lay(units, size, this.payload.layers);
+    // a long text opens where its source stands
+    const [first] = this.#columns(this.sources);
+    if (first !== undefined) for (const panel of this.panels) panel.reveal(first);
+  }
+
+  /** The columns whose units hold any of these tokens. */
+  #columns(places) {
+    return this.shown.flatMap((unit, column) => (this.units[unit].places.some((place) => places.includes(place)) ? [column] : []));
+  }
+
+  /** What a panel shows, computed anew only where something of it has changed. */
+  #found(panel) {
+    const { top, sources, targets, units, shown, frame } = this;
+    const { method } = panel.about;
+    const threshold = frame.get("threshold", 0);
+    const signature = JSON.stringify([top, sources, method === "flow" ? targets : null, units.length, shown, threshold]);
+    if (panel.signature === signature) return panel.found;
+    panel.signature = signature;
+    const graph = this.#graph;
+    const quiet = method === "flow" && !targets.length;
+    const attention = method === "raw" || quiet;
+    const passing = attention ? graph.raw(top) : method === "rollout" ? graph.rollout(top, sources) : graph.flow(top, sources, targets);
+    const grids = betweenUnits(passing, units, graph.tokens, attention ? (layer) => (layer === top ? sources : null) : null);
+    const reached = attention ? units.flatMap((unit, place) => (unit.places.some((from) => sources.includes(from)) ? [place] : [])) : null;
+    const tokens = graph.scores(method, top, sources);
+    const scores = tokens && Float64Array.from(shown, (unit) => units[unit].places.reduce((sum, place) => sum + tokens[place], 0));
+    const { value, cut = [] } = passing;
+    panel.found = { ...drawnEdges(grids, units.length, { shown, threshold, reached }), quiet, tokens, scores, value, arcs: cut.length, cut: this.#between(cut) };
+    return panel.found;
+  }
+
+  /** The cut between columns in sight. @param {import("./maximum_flow.js").CutArc[]} cut */
+  #between(cut) {
+    const column = new Map(this.shown.flatMap((unit, place) => this.units[unit].places.map((token) => [token, place])));
+    const edges = new Map();
+    for (const { layer, query, key, capacity } of cut) {
+      if (!column.has(query) || !column.has(key)) continue;
+      const edge = { layer, query: column.get(query), key: column.get(key) };
+      const name = Object.values(edge).join(" ");
+      edges.set(name, { ...edge, value: (edges.get(name)?.value ?? 0) + capacity });
+    }
+    return [...edges.values()];
+  }
+
+  #paint(panel) {
+    const { top, sources, targets, frame } = this;
+    const { method } = panel.about;
+    const found = this.#found(panel);
+    panel.paint({ ...found, most: found.scores ? Math.max(...found.scores) : 0, top, sources: this.#columns(sources), targets: method === "flow" ? this.#columns(targets) : [] }, this.palette, Boolean(frame.get("root", false)));
+    panel.result.textContent = method === "flow" ? this.#flowResult(panel) : this.#result(panel);
+  }
+
+  // ---- in words
+
+  #names(places) {
+    const columns = new Set();
+    for (const place of places) columns.add(this.units.findIndex((unit) => unit.places.includes(place)));
+    const whole = [...columns].map((unit) => (this.units[unit].places.every((place) => places.includes(place)) ? this.units[unit].text : places.filter((place) => this.units[unit].places.includes(place)).map((place) => this.payload.keys.texts[place]).join(" + ")));
+    return whole.map((text) => `“${text.length > 24 ? `${text.slice(0, 24)}…` : text}”`).join(" + ");
+  }
+
+  #result({ shown: { scores } }) {
+    const best = scores.reduce((best, score, column) => (score > scores[best] ? column : best), 0);
+    return `Most to ${this.#names(this.units[this.shown[best]].places)}: ${sixDigits(scores[best])}`;
+  }
+
+  #flowResult(panel) {
+    const { top, sources, targets } = this;
+    const from = `from ${this.#names(sources)} at layer ${this.payload.layers[top]}`;
+    if (!targets.length) {
+      if (panel.shown.scores) return `${this.#result(panel)}. Choose an input token to see what holds its flow back.`;
+      return `Flow ${from} to every token was not computed, because this text is long: ask for it with queries= and layer=. Choose an input token for the flow to it alone.`;
+    }
+    // where Python has computed it, its number is shown
+    const known = this.#graph.scores("flow", top, sources);
+    const value = known ? targets.reduce((sum, target) => sum + known[target], 0) : panel.found.value;
+    const pairs = sources.length * targets.length;
+    const end = pairs === 1 ? endWords(this.#graph.end(top, sources, targets[0])) : "";
+    const cut = pairs === 1 ? `Minimum cut: ${panel.found.arcs} ${panel.found.arcs === 1 ? "edge" : "edges"}, bold` : `${pairs} pairs, each flow by itself, ${sources.length > 1 ? "averaged over the sources, " : ""}summed over the targets; their minimum cuts are bold`;
+    return `Flow ${from} to ${this.#names(targets)}: ${sixDigits(value)}${end}. ${cut}.`;
+  }
+
+  #say() {
+    const { frame, payload, top } = this;
+    const parts = [`Edges are ${payload.heads}, with ${percent(payload.residual)} residual connection. A maximum flow may take other ways as well; its value and the cut nearest the source stay the same. Lines and tokens: ink is ${frame.get("root", false) ? "the square root of" : "proportional to"} the number, from 0 to the largest of each panel.`];
+    const threshold = frame.get("threshold", 0);
+    const [, rollout] = this.panels;
+    if (threshold) parts.push(`Lines below ${threshold.toFixed(3)} are not drawn: ${percent(rollout.found.left.below / (top + 1))} of the mass of rollout.`);
+    const sum = (scores) => scores.reduce((whole, score) => whole + score, 0);
+    if (this.shown.length < this.units.length) parts.push(`Special tokens and sinks are out of sight only: everything is computed on all tokens, and they hold ${percent(Math.max(1 - sum(rollout.found.scores) / sum(rollout.found.tokens), 0))} of the rollout.`);
+    const faint = this.panels.reduce((sum, panel) => sum + (panel.faint ?? 0), 0);
+    if (faint) parts.push(`${faint.toLocaleString("en")} of the faintest lines in sight are not drawn.`);
+    const { sources, layers } = payload.computed;
+    if (sources.length < payload.keys.texts.length) parts.push(`This text is long, so flow to every token was ${sources.length ? `computed from ${this.#names(sources.slice(0, 4))}${sources.length > 4 ? ` and ${sources.length - 4} more` : ""} at layer ${layers.map((place) => payload.layers[place]).join(", ")} only: name others` : "not computed: name the sources"} with queries=. Raw attention, rollout and the flow of one pair are here for every token.`);
+    if (payload.code === "float32") parts.push("The browser computes on weights of seven digits.");
+    frame.said.textContent = parts.join(" ");
+    this.said.textContent = saturationWords(payload, payload.saturation.find(({ layer }) => layer === payload.layers[top]), this.#ownSaturation());
+    const target = this.targets.length ? ` Flow panel: ${this.panels[2].result.textContent}` : "";
+    frame.summary.textContent = `Source ${this.#names(this.sources)} at layer ${payload.layers[top]}. Rollout: ${this.panels[1].result.textContent}.${target}`;
+  }
+
+  /** How many flows from the source are just a limit, of all tokens that it can reach; null for several sources. */
+  #ownSaturation() {
+    const { top, sources: [source, ...more], payload } = this;
+    if (more.length || this.#graph.place(top, source) < 0) return null;
+    const tokens = payload.keys.texts.flatMap((_, token) => (payload.causal && token > source ? [] : [token]));
+    return { name: this.#names([source]), met: tokens.filter((token) => this.#graph.end(top, [source], token)).length, of: tokens.length };
+  }
+
+  // ---- pointing and choosing
+
+  #choose(side, column, more) {
+    const { places } = this.units[this.shown[column]];
+    const chosen = side === "queries" ? this.sources : this.frame.get("keys", []);
+    const others = chosen.filter((place) => !places.includes(place));
+    const on = others.length < chosen.length;
+    const next = more ? (on ? others : [...chosen, ...places]) : on && side === "keys" ? [] : places;
+    this.#preview = null;
+    // there is always a source
+    if (next.length || side === "keys") this.frame.set({ [side]: [...next].sort((one, other) => one - other) });
+  }
+
+  #same(side, column) {
+    for (const panel of this.panels) for (const [name, list] of Object.entries(panel.lists)) {
+      [...list.children].forEach((token, place) => token.classList.toggle("same", name === side && place === column));
+    }
+  }
+
+  #over(panel, side, column, box) {
+    const { places } = this.units[this.shown[column]];
+    this.#same(side, column);
+    if (side === "queries") return this.frame.tell(null, [this.#names(places), `layer ${this.payload.layers[this.top]}`, "click to start from here"]);
+    const lines = [this.#names(places)];
+    for (const { about, shown: { scores } } of this.panels) {
+      if (!scores) continue;
+      const rank = 1 + scores.filter((score) => score > scores[column]).length;
+      const end = about.method === "flow" && places.length === 1 ? endWords(this.#graph.end(this.top, this.sources, places[0])) : "";
+      lines.push(`${about.title}: ${sixDigits(scores[column])}, rank ${rank} of ${scores.length}${end}`);
+    }
+    this.#look(places);
+    return this.frame.tell({ x: box.left, y: box.bottom - 8 }, lines);
+  }
+
+  /** Shows the flow to a token for as long as the pointer rests there, unless a target is chosen. */
+  #look(places) {
+    const free = !this.frame.get("keys", []).length && this.payload.keys.texts.length <= PREVIEWED;
+    const next = places && free ? places : null;
+    if (JSON.stringify(next) === JSON.stringify(this.#preview)) return;
+    this.#preview = next;
+    if (this.#graph) this.#paint(this.panels[2]);
+  }
+
+  #overEdge(panel, { layer, query, key, value }, place) {
+    const { method } = panel.about;
+    const unit = (column) => this.units[this.shown[column]].places;
+    const lines = [`${this.#names(unit(query))} → ${this.#names(unit(key))}`];
+    const cut = panel.shown.cut.find((edge) => edge.layer === layer && edge.query === query && edge.key === key);
+    const here = panel.shown.edges.find((edge) => edge.layer === layer && edge.query === query && edge.key === key);
+    const words = { raw: "attention with the residual", rollout: "share of the mass", flow: panel.shown.quiet ? "capacity" : "flow" }[method];
+    lines.push(`Layer ${this.payload.layers[layer]}: ${words} ${sixDigits(here ? here.value : cut ? 0 : value)}`);
+    if (cut) lines.push(`In the minimum cut, capacity ${sixDigits(cut.value)}`);
+    this.frame.tell(place, lines);
+  }
+
+  #leave() {
+    this.#same(null, -1);
+    this.#look(null);
+    this.frame.tell(null);
+  }
+
+  #scrolled(panel) {
+    for (const other of this.panels) {
+      if (other !== panel && Math.abs(other.area.scrollLeft - panel.area.scrollLeft) > 1) other.area.scrollLeft = panel.area.scrollLeft;
+    }
+    panel.paintGraph();
+  }
+
+  /** The rows of the table: every token that is shown, by every method. */
+  table() {
+    const [raw, rollout, flow] = this.panels.map((panel) => panel.shown?.scores ?? null);
+    return {
+      caption: `What each input token gets from ${this.#names(this.sources)} at layer ${this.payload.layers[this.top]}`,
+      columns: ["Token", "Raw attention", "Rollout", "Flow"],
+      rows: this.shown.map((unit, column) => [this.units[unit].text, ...[raw, rollout, flow].map((scores) => (scores ? sixDigits(scores[column]) : "not computed"))]),
+    };
+  }
+}
+
+/** Draws the view into an element and keeps it true to the model.
+ * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+export function render({ model, el }) {
+  const payload = model.get("payload");
+  const frame = new Frame({ model, el, name: "flow", label: "Flow view: how attention leads from a token to the input", draw: () => view.draw(), table: () => view.table() });
+  const view = new FlowView(frame, payload);
+  frame.stepper("Layer of the source", "layer", payload.layers);
+  frame.threshold();
+  if (hasPieces(payload.keys)) frame.check("Words", "words", "w", "words or tokens");
+  if (payload.keys.special.length || payload.keys.sinks.length) frame.check(payload.keys.special.length ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+  frame.check("Square-root scale", "root");
+  frame.body.append(view.node);
+  frame.said.before(view.said);
+  frame.foot.prepend(view.byLayer);
+  return frame.start(STATE);
+}
+
+export default { render };

@@ -1,0 +1,171 @@
+"""The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..attribution import flow as attention_flow
+from ..attribution import rollout as attention_rollout
+from ..attribution.flow import SATURATED, FlowGraph
+from ..attribution.flow_kernels import SCALE
+from ..attribution.heads import Heads, pooled_maps, square_weights, with_residual
+from ..errors import BadInput
+from ..record import AttentionRecord
+from .flow_figure import flow_figure
+from .flow_scores import FlowScores
+from .packing import deflated
+from .record_view import known, position
+from .sides import sides_of
+from .view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHORT = 48
+"""Tokens up to which flow is computed from every source at every layer: about a second for twelve layers."""
+LONG = 160
+"""Tokens beyond which flow is computed only for sources that are named: one may take half a minute at 512."""
+EXACT_BYTES = 4_000_000
+"""Up to here maps travel as 64-bit floats, and the browser's flow is Python's to the last digit; beyond as 32-bit."""
+
+
+def flow(
+    record: AttentionRecord,
+    query: int | Sequence[int] | None = None,
+    key: int | Sequence[int] | None = None,
+    layer: int | None = None,
+    *,
+    queries: Sequence[int] | None = None,
+    heads: Heads = "mean",
+    residual: int | float = 0.5,
+) -> View:
+    """How attention leads from a token at one layer down to the input: three panels with the same layout.
+
+    Abnar & Zuidema 2020, Fig. 1. The graph has the pooled heads of each layer as its edges, A = (1 - r) W + r I:
+
+    - raw: an edge is as opaque as A, for all that is reached from the source; a token's score is the row of W.
+    - rollout: an edge is as opaque as the share of the source's mass that passes along it, the rollout's row down to
+      that layer times A, so that every layer sums to one; a token's score is what arrives at it.
+    - flow: an edge is as opaque as what a maximum flow from source to target sends along it, A being the capacities;
+      bold are the edges of the minimum cut nearest the source, whose capacities add up to the flow. The flow's value
+      and that cut are the only ones; the ways it takes are one choice of many. A token's score is the maximum flow
+      from the source to it, each token by itself.
+
+    Several sources are averaged and several targets summed, as the methods do for words.
+
+    Args:
+        record: What to show; self-attention, because layers of cross-attention cannot be joined.
+        query: The source by its position, or several; where the read-out is strongest by default.
+        key: The target of the flow, or several; none by default.
+        layer: The layer whose output the source is, by its number or from the end; the last by default.
+        queries: The sources to compute flow from, for a text of more than 48 tokens; from shorter ones all are.
+        heads: How heads become one map: "mean", "max", one head, or the mean over some.
+        residual: The share r of the residual connection.
+    """
+    weights = square_weights(record).double()
+    if record.pooled and heads not in ("mean", 0):
+        raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")
+    maps = pooled_maps(weights, heads)
+    number = record.layers[-1] if layer is None else known(layer, record.layers, "layer")
+    sources = _positions(record, int(record.readout.argmax()) if query is None else query, "query")
+    targets = _positions(record, [] if key is None else key, "key")
+    if not sources:
+        raise BadInput("The flow view needs a source: give query= a position.")
+    asked = None if queries is None else _positions(record, queries, "query")
+    graph = FlowGraph.of(with_residual(maps, float(residual)), record.causal)
+    scores = _scores(record, graph, asked, sources, record.layers.index(number), heads, residual)
+    short = maps.numel() * 8 <= EXACT_BYTES
+    sides = sides_of(record)
+    payload = {
+        **sides,
+        "layers": list(record.layers),
+        "residual": float(residual),
+        "heads": _said(heads, record),
+        "code": "float64" if short else "float32",
+        "computed": {"layers": list(scores.layers), "sources": list(scores.sources)},
+        "saturation": [
+            {"layer": record.layers[place], "total": total, "source": source, "token": token}
+            for place, total, source, token in scores.saturation
+        ],
+    }
+    blobs = {
+        "maps": deflated(maps.numpy() if short else maps.float().numpy()),
+        "rollout": deflated(scores.rollout.astype(np.float32)),
+        "flow": deflated(scores.flow.astype(np.float32)),
+        "ends": deflated(scores.ends),
+    }
+    state = {
+        "layer": number,
+        "queries": sources,
+        "keys": targets,
+        "words": False,
+        "special": True,
+        "threshold": 0.0,
+        "root": False,
+    }
+
+    options = {"heads": heads, "residual": float(residual)}
+
+    def table() -> "pd.DataFrame":
+        return scores.to_frame(record, maps.numpy())
+
+    return View(
+        "flow",
+        payload,
+        state,
+        blobs,
+        table=table,
+        draw=lambda selected, width: flow_figure(record, sides["keys"], maps, options, selected, width),
+    )
+
+
+def _positions(record: AttentionRecord, positions: int | Sequence[int], what: str) -> list[int]:
+    """Positions counted from zero, each once."""
+    some = [positions] if isinstance(positions, int) else positions
+    return sorted({position(number, len(record.query_tokens), what) for number in some})
+
+
+def _scores(
+    record: AttentionRecord,
+    graph: FlowGraph,
+    asked: list[int] | None,
+    sources: list[int],
+    place: int,
+    heads: Heads,
+    residual: int | float,
+) -> FlowScores:
+    """Rollout and flow where they are computed: everywhere in a short text, else from some sources at one layer."""
+    tokens = len(record.query_tokens)
+    every = tokens <= SHORT
+    layers = list(range(len(record.layers))) if every else [place]
+    chosen = list(range(tokens)) if every else (sources if tokens <= LONG else []) if asked is None else asked
+    if not chosen:
+        nothing = np.zeros((0, 0, tokens))
+        return FlowScores((), (), nothing, nothing, nothing.astype(np.uint8), ())
+    some: dict[str, Any] = {} if every else {"layers": layers, "queries": chosen}
+    flows = attention_flow(record, heads=heads, residual=float(residual), **some)
+    rolled = attention_rollout(record, heads=heads, residual=float(residual), queries=None if every else chosen)
+    found = flows.map[layers][:, chosen].numpy()
+    ends = np.zeros(found.shape, np.uint8)
+    possible = np.tri(tokens, dtype=bool)[chosen] if record.causal else np.ones((len(chosen), tokens), bool)
+    for index, layer in enumerate(layers):
+        for bit, cut in enumerate(graph.cuts(layer), start=1):
+            met = np.abs(found[index] - cut[chosen] / SCALE) <= SATURATED
+            ends[index] |= (bit * (met & possible)).astype(np.uint8)
+    shares = flows.saturation
+    saturation = tuple(
+        (layer, float(shares.total[layer]), float(shares.source[layer]), float(shares.token[layer])) for layer in layers
+    )
+    return FlowScores(
+        tuple(layers), tuple(chosen), rolled.map[layers][:, chosen].double().numpy(), found, ends, saturation
+    )
+
+
+def _said(heads: Heads, record: AttentionRecord) -> str:
+    """How heads were pooled, in words."""
+    if heads == "mean" or record.pooled:
+        return "the mean over heads"
+    if heads == "max":
+        return "the largest over heads"
+    return f"head {heads}" if isinstance(heads, int) else f"the mean over heads {', '.join(map(str, heads))}"

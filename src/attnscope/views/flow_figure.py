@@ -1,0 +1,228 @@
+"""The printed flow view: raw attention, rollout and flow from one source, with the minimum cut in bold."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from .. import paint
+from ..attribution import flow as attention_flow
+from ..attribution import minimum_cut, rollout
+from ..attribution.heads import with_residual
+from ..errors import BadInput
+from ..record import AttentionRecord
+from .flow_edges import Edges, attention_between, flow_along, passing_between, passing_mass, reached
+from .printing import INK, PAGE, QUIET, Plot, draw_lines, drawn_figure, shortened, text_width
+from .sides import shown
+from .units import NAMED, shown_units
+
+STEP = 0.125
+"""Inches between two tokens, at least: upright text of 8 points stays apart."""
+ROW, GRAPH = 0.2, 4.4
+"""Inches between two layers, and between the source and the input, at most."""
+NUMBERS, GAP = 0.32, 0.12
+TITLE = 0.2
+LONGEST = 14
+"""Letters of a token that are printed."""
+FAINTEST = 1 / 255
+EDGE, CUT = paint.sequential()[220], "#b34700"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One method's edges and scores, between the units that are shown."""
+
+    title: str
+    edges: Edges
+    scores: Float[np.ndarray, " unit"]
+    cut: Mapping[tuple[int, int, int], float] = field(default_factory=dict)
+    """The edges in bold, by layer, query and key, with their capacities."""
+    colour: str = EDGE
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is drawn: the source's layer by its place, sources and targets by position, and the units in sight."""
+
+    top: int
+    sources: list[int]
+    targets: list[int]
+    units: list[list[int]]
+    """The tokens of every unit, in sight or not."""
+    texts: list[str]
+    visible: list[int]
+
+    @classmethod
+    def of(cls, record: AttentionRecord, side: Mapping[str, Any], state: Mapping[str, Any]) -> "Chosen":
+        """What a state chooses of a record; as on the screen, the first token where no source is chosen."""
+        units, visible = shown_units(side, state)
+        number = state.get("layer")
+        return cls(
+            top=record.layers.index(number) if number in record.layers else len(record.layers) - 1,
+            sources=list(state.get("queries") or [0]),
+            targets=list(state.get("keys") or []),
+            units=[list(unit.places) for unit in units],
+            texts=[shortened(unit.text, LONGEST) for unit in units],
+            visible=visible,
+        )
+
+    def columns(self, positions: Sequence[int]) -> list[int]:
+        """The columns in sight that hold these tokens."""
+        return [column for column, unit in enumerate(self.visible) if any(p in self.units[unit] for p in positions)]
+
+
+def flow_figure(
+    record: AttentionRecord,
+    side: Mapping[str, Any],
+    maps: Float[Tensor, "layer token token"],
+    options: Mapping[str, Any],
+    state: Mapping[str, Any],
+    width: int | float | None = None,
+) -> Plot:
+    """The three panels for the chosen source, layer and target; `options` are the maps' heads and residual."""
+    chosen = Chosen.of(record, side, state)
+    width = width or PAGE
+    count = len(chosen.visible)
+    beside = (width - 2 * GAP) / 3 >= NUMBERS + count * STEP
+    each = (width - 2 * GAP) / 3 if beside else width
+    if each < NUMBERS + count * STEP:
+        raise BadInput(
+            f"A printed flow holds {int((each - NUMBERS) / STEP)} tokens readably in {width:g} inches, and this text"
+            f" has {count}: take a shorter text, or save the view as .html."
+        )
+    panels = _panels(record, maps, options, chosen, float(state.get("threshold") or 0.0))
+    step = min((each - NUMBERS) / count, 0.4)
+    labels = max(text_width(chosen.texts[unit]) for unit in chosen.visible) + 0.12
+    row = min(ROW, GRAPH / (chosen.top + 1))
+    height = TITLE + 2 * labels + (chosen.top + 1) * row
+    across, down = (3, 1) if beside else (1, 3)
+    with drawn_figure(width, down * height + (down - 1) * GAP) as figure:
+        axes = figure.add_subplot()
+        axes.set_axis_off()
+        axes.set(xlim=(0, width), ylim=(down * height + (down - 1) * GAP, 0))
+        for place, panel in enumerate(panels):
+            corner = (place % across * (each + GAP), place // across * (height + GAP))
+            _draw(axes, panel, chosen, corner, (step, row, labels), record.layers, bool(state.get("root")))
+    return Plot(figure, _caption(record, chosen, options, state))
+
+
+def _panels(
+    record: AttentionRecord,
+    maps: Float[Tensor, "layer token token"],
+    options: Mapping[str, Any],
+    chosen: Chosen,
+    threshold: float,
+) -> list[Panel]:
+    """What each method says, between units."""
+    top, sources, visible = chosen.top, chosen.sources, chosen.visible
+    graph = with_residual(maps[: top + 1], options["residual"]).numpy()
+    from_units = [unit for unit, places in enumerate(chosen.units) if set(places) & set(sources)]
+    raw = reached(attention_between(graph, chosen.units, sources), from_units, threshold)
+    mass = passing_between(passing_mass(graph, sources), chosen.units)
+    rolled = rollout(record, queries=sources, **options).map[top, sources].mean(0).double().numpy()
+    flows = attention_flow(record, layers=[top], queries=sources, **options).map[top, sources].mean(0).numpy()
+    cut: dict[tuple[int, int, int], float] = {}
+    passed = raw
+    if chosen.targets:
+        along = sum(flow_along(graph, source, target) for source in sources for target in chosen.targets)
+        passed = passing_between(np.asarray(along) / len(sources), chosen.units)
+        for source, target in product(sources, chosen.targets):
+            for edge in minimum_cut(record, source, target, top, **options).edges:
+                ends = (*chosen.columns([edge.query]), *chosen.columns([edge.key]))
+                if len(ends) == 2:
+                    cut[edge.layer, *ends] = cut.get((edge.layer, *ends), 0.0) + edge.capacity
+
+    def panel(title: str, edges: Edges, scores: Float[np.ndarray, " token"], **more: Any) -> Panel:
+        in_sight = np.where(edges >= threshold, edges, 0.0)[:, visible][:, :, visible]
+        return Panel(title, in_sight, np.array([scores[chosen.units[unit]].sum() for unit in visible]), **more)
+
+    return [
+        panel("Raw attention", raw, maps[top, sources].mean(0).numpy()),
+        panel("Rollout", mass, rolled),
+        panel("Flow", passed, flows, cut=cut, colour=EDGE if chosen.targets else QUIET),
+    ]
+
+
+def _draw(
+    axes: Any,
+    panel: Panel,
+    chosen: Chosen,
+    corner: tuple[float, float],
+    sizes: tuple[float, float, float],
+    numbers: Sequence[int],
+    root: bool,
+) -> None:
+    """One panel: its title, the source's tokens, the graph, the numbers of the layers and the coloured input tokens."""
+    step, row, labels = sizes
+    left, top = corner[0] + NUMBERS, corner[1] + TITLE + labels
+
+    def x(column: int) -> float:
+        return left + (column + 0.5) * step
+
+    def y(level: int) -> float:
+        return top + (chosen.top + 1 - level) * row
+
+    def ink(values: Float[np.ndarray, "*any"], largest: float) -> Float[np.ndarray, "*any"]:
+        shares = np.clip(values / (largest or 1.0), 0.0, 1.0)
+        return np.asarray(np.sqrt(shares) if root else shares)
+
+    axes.text(left, corner[1] + 0.08, panel.title, ha="left", va="center", color=INK, fontweight="bold")
+    apart = math.ceil(0.12 / row)
+    for level in [0, *range(chosen.top + 1, apart // 2, -apart)]:
+        name = str(numbers[level - 1]) if level else "input"
+        axes.text(left - 0.04, y(level), name, ha="right", va="center", color=QUIET, fontsize=7)
+    opacity = ink(panel.edges, float(panel.edges.max(initial=0.0)))
+    found = sorted(np.argwhere(opacity >= FAINTEST).tolist(), key=lambda edge: float(opacity[tuple(edge)]))
+    lines = [((x(query), y(layer + 1)), (x(key), y(layer))) for layer, query, key in found]
+    draw_lines(axes, lines, [panel.colour] * len(lines), [float(opacity[tuple(edge)]) for edge in found])
+    bold = [((x(query), y(layer + 1)), (x(key), y(layer))) for layer, query, key in panel.cut]
+    widths = np.array(list(panel.cut.values()))
+    seen = np.maximum(ink(widths, float(widths.max(initial=0.0))), 0.15)
+    draw_lines(axes, bold, [CUT] * len(bold), seen.tolist(), width=1.8)
+    sources, targets = chosen.columns(chosen.sources), chosen.columns(chosen.targets)
+    shades = ink(panel.scores, float(panel.scores.max(initial=0.0)))
+    for column, unit in enumerate(chosen.visible):
+        text = chosen.texts[unit]
+        at_source = column in sources
+        weight = "bold" if at_source else "normal"
+        axes.text(
+            x(column), top - 0.06, text, rotation=90, ha="center", va="bottom", color=INK if at_source else QUIET,
+            fontweight=weight,
+        )  # fmt: skip
+        colour = paint.colour(float(shades[column]), 1.0)
+        axes.bar(x(column), labels - 0.06, step - 0.01, y(0) + 0.04, color=colour, linewidth=0)
+        axes.text(
+            x(column), y(0) + 0.08, text, rotation=90, ha="center", va="top", color=paint.ink(colour),
+            fontweight="bold" if column in targets and panel.cut else "normal",
+        )  # fmt: skip
+
+
+def _caption(record: AttentionRecord, chosen: Chosen, options: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """The panels in words, with the flow to the target, its saturation and what is left out."""
+    names = [shortened(text, NAMED) for text in shown(record.tokens)]
+    number = record.layers[chosen.top]
+    flows = attention_flow(record, layers=[chosen.top], queries=chosen.sources, **options)
+    source = " + ".join(names[place] for place in chosen.sources)
+    scale = "the square root of" if state.get("root") else "proportional to"
+    opening = (
+        f"From “{source}” at layer {number} down to the input: raw attention with the residual, rollout (the share of"
+        f" the source along each edge) and flow. Ink is {scale} the number, from 0 to the largest of each panel; tokens"
+        " below have the colour of each method's score."
+    )
+    words = [opening]
+    if chosen.targets:
+        value = float(flows.map[chosen.top, chosen.sources].mean(0)[chosen.targets].sum())
+        target = " + ".join(names[place] for place in chosen.targets)
+        words.append(f"Flow to “{target}”: {value:.6f}; bold: the minimum cut nearest the source.")
+    share = float(flows.saturated[chosen.top])
+    words.append(f"{share:.0%} of the flows from here are just what the source can give or the token can take in.")
+    if state.get("threshold"):
+        words.append(f"Lines below {state['threshold']:g} are not drawn.")
+    if not state.get("special", True):
+        words.append("Special tokens and sinks are out of sight, but computed with.")
+    return " ".join(words)

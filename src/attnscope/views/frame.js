@@ -1,0 +1,219 @@
+// The frame that every view of a record stands in: controls, keys, what is read out, and a redraw when anything changes.
+
+import { element } from "./drawing.js";
+
+const STEPS = { ArrowLeft: ["layer", -1], ArrowRight: ["layer", 1], ArrowUp: ["head", -1], ArrowDown: ["head", 1] };
+
+/** @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, on: Function, off: Function, save_changes: () => void}} Model
+ *  @typedef {{node: HTMLElement, refresh: () => void}} Control */
+
+/** A frame around one view. The view adds controls and parts to it, and gives it `draw`.
+ *
+ * `draw` may be asynchronous (a layer is decoded when it is first looked at); what changes meanwhile is drawn after it.
+ * `table` makes the rows of `View as table` when it is opened.
+ */
+export class Frame {
+  #controls = [];
+  #keys = new Map();
+  #steps = new Map();
+  #listed = [];
+  #pending = null;
+  #last = Promise.resolve();
+  #cleanup = [];
+
+  /** @param {{model: Model, el: HTMLElement, name: string, label: string, draw: () => unknown, table: () => {caption: string, columns: string[], rows: (string | number)[][]}}} given */
+  constructor({ model, el, name, label, draw, table }) {
+    Object.assign(this, { model, el, draw });
+    this.controls = element("div", { className: "controls" });
+    this.body = element("div", { className: "body" });
+    this.reading = element("p", { className: "reading", ariaLive: "polite" });
+    this.said = element("p", { className: "said quiet" });
+    this.summary = element("p", { className: "hidden summary", ariaLive: "polite" });
+    this.note = element("div", { className: "note", hidden: true });
+    const holder = element("div", { className: "scroll table" });
+    this.table = element("details", {}, element("summary", {}, "View as table"), holder);
+    this.foot = element("div", { className: "foot" }, this.table);
+    this.dialog = element("dialog", { ariaLabel: "Keys" });
+    const keys = element("button", { type: "button", className: "keys", onclick: () => this.#showKeys() }, "Keys ", element("kbd", {}, "?"));
+    this.top = element("div", { className: "top" }, this.controls, keys);
+    this.holder = element("div", { className: `view ${name}`, role: "group", ariaLabel: label }, this.top, this.summary, this.body, this.reading, this.said, this.foot, this.note, this.dialog);
+    el.classList.add("attnscope");
+    el.replaceChildren(this.holder);
+    this.fillTable = () => {
+      if (!this.table.open) return;
+      const { caption, columns, rows } = table();
+      const cells = (kind, row) => row.map((cell, place) => (place || kind === "th" ? element(kind, kind === "th" ? { scope: "col" } : {}, String(cell)) : element("th", { scope: "row" }, String(cell))));
+      const made = element("table", { className: "plain" }, element("caption", {}, caption), element("thead", {}, element("tr", {}, ...cells("th", columns))), element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells("td", row)))));
+      holder.replaceChildren(made);
+    };
+    this.table.addEventListener("toggle", this.fillTable);
+    this.holder.addEventListener("keydown", (event) => this.#pressed(event));
+    this.key("?", "this list", () => this.#showKeys());
+  }
+
+  // ---- what is chosen
+
+  /** What is chosen by this name, or a default. @param {string} name @param {any} [otherwise] */
+  get(name, otherwise = null) {
+    return this.model.get(name) ?? otherwise;
+  }
+
+  /** Chooses, tells whoever listens, and keeps it. @param {Record<string, unknown>} changes */
+  set(changes) {
+    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  // ---- controls: each is made once and made true again before every draw
+
+  /** Keeps a control true, wherever it stands. @param {Control} control */
+  follow(control) {
+    this.#controls.push(control);
+    return control.node;
+  }
+
+  /** Puts a control among the others. @param {Control} control */
+  add(control) {
+    this.controls.append(this.follow(control));
+    return control.node;
+  }
+
+  /** A number that steps through values, with its buttons and a slider: a layer. Arrow keys step too.
+   * @param {string} title @param {string} name @param {(number | null)[]} values @param {(value: number | null) => string} [words] */
+  stepper(title, name, values, words = String) {
+    const last = values.length - 1;
+    const place = () => Math.max(values.indexOf(this.get(name)), 0);
+    const slider = element("input", { type: "range", min: "0", max: String(last), step: "1", ariaLabel: title, oninput: () => this.set({ [name]: values[Number(slider.value)] }) });
+    const shown = element("output", {});
+    const step = (by) => this.set({ [name]: values[Math.min(Math.max(place() + by, 0), last)] });
+    const button = (by, sign, words) => element("button", { type: "button", ariaLabel: words, onclick: () => step(by) }, sign);
+    this.stepping(name, step);
+    const node = element("div", { className: "stepper" }, element("span", { className: "quiet" }, title), element("div", {}, button(-1, "‹", `${title} before`), slider, button(1, "›", `${title} after`), shown));
+    node.hidden = last < 1;
+    return this.add({ node, refresh: () => ((slider.value = String(place())), (shown.textContent = words(values[place()]))) });
+  }
+
+  /** Lets arrow keys step: layers with ← and →, heads with ↑ and ↓. @param {"layer" | "head"} name @param {(by: number) => void} step */
+  stepping(name, step) {
+    this.#steps.set(name, step);
+  }
+
+  /** One of several. @param {string} title @param {string} name @param {[string, string][]} options value and text */
+  select(title, name, options) {
+    const list = element("select", { ariaLabel: title, onchange: () => this.set({ [name]: list.value }) }, ...options.map(([value, text]) => element("option", { value }, text)));
+    const node = element("label", {}, element("span", { className: "quiet" }, title), list);
+    return this.add({ node, refresh: () => (list.value = this.get(name, options[0][0])) });
+  }
+
+  /** Yes or no, with the key that switches it. @param {string} title @param {string} name @param {string} [key] @param {string} [words] */
+  check(title, name, key, words) {
+    const box = element("input", { type: "checkbox", onchange: () => this.set({ [name]: box.checked }) });
+    if (key) this.key(key, words ?? title.toLowerCase(), () => this.set({ [name]: !this.get(name, false) }));
+    const node = element("label", { className: "check" }, box, title, ...(key ? [" ", element("kbd", {}, key)] : []));
+    return this.add({ node, refresh: () => (box.checked = Boolean(this.get(name, false))) });
+  }
+
+  /** The threshold below which nothing is drawn. @param {number} [largest] */
+  threshold(largest = 0.5) {
+    const slider = element("input", { type: "range", min: "0", max: String(largest), step: "0.005", ariaLabel: "Threshold", oninput: () => this.set({ threshold: Number(slider.value) }) });
+    const shown = element("output", {});
+    this.key("t", "threshold: 0, .05, .1, .2", () => {
+      const stops = [0, 0.05, 0.1, 0.2];
+      this.set({ threshold: stops.find((stop) => stop > this.get("threshold", 0) + 1e-9) ?? 0 });
+    });
+    const node = element("label", { className: "threshold" }, element("span", { className: "quiet" }, "Threshold ", element("kbd", {}, "t")), element("div", {}, slider, shown));
+    return this.add({ node, refresh: () => ((slider.value = String(this.get("threshold", 0))), (shown.textContent = this.get("threshold", 0).toFixed(3))) });
+  }
+
+  // ---- keys
+
+  /** @param {string} key @param {string} words what it does @param {() => void} act */
+  key(key, words, act) {
+    this.#keys.set(key, act);
+    this.#listed.push([key, words]);
+  }
+
+  /** Lists a key that the view itself listens to. @param {string} key @param {string} words */
+  listKey(key, words) {
+    this.#listed.push([key, words]);
+  }
+
+  #pressed(event) {
+    if (this.dialog.open || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.matches("input[type=range], select");
+    const step = STEPS[event.key];
+    if (step && this.#steps.has(step[0]) && !typing) this.#steps.get(step[0])(step[1]);
+    else if (this.#keys.has(event.key) && !(typing && event.key.length > 1)) this.#keys.get(event.key)();
+    else return;
+    event.preventDefault();
+  }
+
+  #showKeys() {
+    const stepped = [["layer", "← →", "layer"], ["head", "↑ ↓", "head"]].filter(([name]) => this.#steps.has(name)).map(([, key, words]) => [key, words]);
+    const lines = [...stepped, ...this.#listed].flatMap(([key, words]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, words)]);
+    this.dialog.replaceChildren(element("h4", {}, "Keys"), element("dl", {}, ...lines), element("form", { method: "dialog" }, element("button", {}, "Close")));
+    this.dialog.showModal();
+  }
+
+  // ---- what is read out
+
+  /** Reads out lines: below the view, and with a place in a note beside it; without lines both are empty.
+   * @param {{x: number, y: number} | null} place in the window @param {string[]} [lines] */
+  tell(place, lines = []) {
+    this.note.hidden = !place || !lines.length;
+    this.reading.textContent = lines.join(" · ");
+    if (this.note.hidden) return;
+    this.note.replaceChildren(...lines.map((line) => element("div", {}, line)));
+    const around = this.holder.getBoundingClientRect();
+    const [width, height] = [this.note.offsetWidth, this.note.offsetHeight];
+    const left = place.x - around.left + 12;
+    const top = place.y - around.top + 12;
+    this.note.style.left = `${Math.max(0, left + width > around.width ? left - width - 24 : left)}px`;
+    this.note.style.top = `${Math.max(0, place.y + 12 + height > window.innerHeight ? top - height - 24 : top)}px`;
+  }
+
+  // ---- drawing
+
+  /** Draws, and draws again whenever what is chosen, the size, the screen or the scheme changes.
+   * @param {string[]} names what the view shows of the model @returns {() => void} what ends it */
+  start(names) {
+    const again = () => this.redraw();
+    for (const name of names) this.model.on(`change:${name}`, again);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const stop = new AbortController();
+    dark.addEventListener("change", again, stop);
+    // a query is about one density: when it changes, the next one is asked for
+    const watchDensity = () => matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`).addEventListener("change", () => (again(), watchDensity()), { once: true, signal: stop.signal });
+    watchDensity();
+    let width = Math.round(this.holder.getBoundingClientRect().width);
+    // only the width is given from outside: the height is the view's own, so that it never shrinks itself
+    const watch = new ResizeObserver(([entry]) => {
+      if (Math.round(entry.contentRect.width) === width) return;
+      width = Math.round(entry.contentRect.width);
+      again();
+    });
+    watch.observe(this.holder);
+    this.#cleanup.push(() => {
+      watch.disconnect();
+      stop.abort();
+      for (const name of names) this.model.off(`change:${name}`, again);
+    });
+    again();
+    return () => this.#cleanup.forEach((end) => end());
+  }
+
+  /** Draws once, soon, however often it is asked for, and never two at a time; `drawn` counts what has been drawn. */
+  redraw() {
+    if (this.#pending) return this.#pending;
+    this.#pending = this.#last.then(async () => {
+      this.#pending = null;
+      if (!this.el.isConnected) return; // a notebook has taken the view off its page
+      for (const control of this.#controls) control.refresh();
+      await this.draw();
+      this.fillTable();
+      this.holder.dataset.drawn = String(Number(this.holder.dataset.drawn ?? 0) + 1);
+    });
+    this.#last = this.#pending.catch((error) => console.error(error));
+    return this.#pending;
+  }
+}

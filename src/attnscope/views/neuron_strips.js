@@ -1,0 +1,138 @@
+// The drawings of the neuron view: strips of dimensions, figures and softmax bars, and one sum as bars.
+
+const GAP = 16;
+const FIGURE = 56;
+const BAR = 80;
+const WEIGHT = 48;
+const WIDEST = 8;
+const LABEL = 48;
+
+/** A colour for a signed value from −1 to 1, below zero orange, above it blue. @param {string[]} scale @param {boolean} root */
+export function signedColour(scale, root) {
+  const half = (scale.length - 1) / 2;
+  return (share) => {
+    const size = Math.min(Math.abs(share), 1);
+    return scale[Math.round(half + half * Math.sign(share) * (root ? Math.sqrt(size) : size))];
+  };
+}
+
+/** Where the columns stand: three strips of `dimensions`, two figures and the softmax bar, in the width there is.
+ * @param {number} dimensions @param {number} width */
+export function stripLayout(dimensions, width) {
+  const fixed = 2 * FIGURE + BAR + WEIGHT + 5 * GAP;
+  const cell = Math.min(Math.max(Math.floor((width - fixed) / 3 / dimensions), 1), WIDEST);
+  const strip = cell * dimensions;
+  const lefts = { query: GAP / 2, key: GAP * 1.5 + strip, product: GAP * 2.5 + 2 * strip };
+  const dot = GAP * 2.5 + 3 * strip + FIGURE;
+  const logit = dot + FIGURE;
+  const bar = logit + GAP;
+  const whole = bar + BAR + WEIGHT + GAP / 2;
+  /** The column and the dimension's place under a point. @param {number} x */
+  const at = (x) => {
+    for (const [column, left] of Object.entries(lefts)) if (x >= left && x < left + strip) return { column, index: Math.floor((x - left) / cell) };
+    return { column: x < lefts.key ? "query" : "sum", index: x < lefts.key ? 0 : null };
+  };
+  return { cell, strip, lefts, dot, logit, bar, whole, at };
+}
+
+/** Paints the headings, and the rows that are in sight: the queries with their vectors, the keys with theirs, the
+ * products with the chosen query, the sums and the weights.
+ * @param {CanvasRenderingContext2D} top @param {CanvasRenderingContext2D} context */
+export function drawColumns(top, context, queries, keys, given) {
+  const { layout, palette, row, largest, colour } = given;
+  const { lefts, strip, dot, logit, bar } = layout;
+  const [ink, quiet, line] = [palette.text, palette.quiet, palette.line];
+  top.fillStyle = quiet;
+  for (const [words, left] of [["query", lefts.query], ["key", lefts.key], ["query × key", lefts.product], ["softmax", bar]]) top.fillText(words, left, row / 2, left === bar ? BAR : strip);
+  top.textAlign = "right";
+  for (const [words, right] of [["Σ", dot], ["logit", logit]]) top.fillText(words, right, row / 2);
+  const stripAt = (left, y, values, most, alpha) => {
+    context.globalAlpha = alpha;
+    given.order.forEach((dimension, place) => {
+      context.fillStyle = colour(values[dimension] / most);
+      context.fillRect(left + place * layout.cell, y + 4, layout.cell, row - 8);
+    });
+    context.globalAlpha = 1;
+  };
+  const framed = (left, y) => {
+    context.strokeStyle = ink;
+    context.strokeRect(left - 1.5, y + 2.5, strip + 3, row - 5);
+  };
+  for (const { vector, y, active } of queries) {
+    stripAt(lefts.query, y, vector, largest.vectors, active ? 1 : 0.35);
+    if (active) framed(lefts.query, y);
+  }
+  for (const { key, products, y, active, dot: sum, logit: score, weight } of keys) {
+    const seen = score > -Infinity;
+    stripAt(lefts.key, y, key, largest.vectors, seen ? 1 : 0.35);
+    stripAt(lefts.product, y, products, largest.products, seen ? 1 : 0.35);
+    if (active) for (const left of [lefts.key, lefts.product]) framed(left, y);
+    const middle = y + row / 2 + 0.5;
+    context.fillStyle = seen ? ink : quiet;
+    context.textAlign = "right";
+    context.fillText(sum.toFixed(2).replace("-", "−"), dot, middle);
+    context.fillText(seen ? score.toFixed(2).replace("-", "−") : "masked", logit, middle);
+    context.textAlign = "left";
+    context.fillStyle = line;
+    context.fillRect(bar, y + 4, 1, row - 8);
+    context.fillStyle = palette.bar;
+    context.fillRect(bar + 1, y + 6, weight * (BAR - 1), row - 12);
+    context.fillStyle = seen ? ink : quiet;
+    context.fillText(weight.toFixed(3), bar + BAR + 8, middle);
+  }
+  if (given.dimension === null) return;
+  const place = given.order.indexOf(given.dimension);
+  context.strokeStyle = palette.focus;
+  const foot = Math.max(...queries.map(({ y }) => y + row), ...keys.map(({ y }) => y + row), 0);
+  for (const left of Object.values(lefts)) context.strokeRect(left + place * layout.cell - 0.5, 0.5, layout.cell + 1, foot - 1);
+}
+
+/** One scale in its own units, from minus its largest to its largest.
+ * @param {CanvasRenderingContext2D} context @param {string} words @param {number} most */
+export function drawStairScale(context, words, most, { colour, palette }) {
+  const [wide, size] = [96, String(+most.toPrecision(3))];
+  const before = `${words}  −${size}`;
+  const left = Math.round(context.measureText(before).width) + 8;
+  context.fillStyle = palette.quiet;
+  context.fillText(before, 0, 8);
+  context.fillText(size, left + wide + 8, 8);
+  for (let step = 0; step < wide; step++) {
+    context.fillStyle = colour((2 * step) / (wide - 1) - 1);
+    context.fillRect(left + step, 3, 1, 10);
+  }
+}
+
+/** One sum as a staircase: a bar for each product in the order of the strips, from the sum before it to the sum with it.
+ * @param {CanvasRenderingContext2D} context @param {Float32Array} products */
+export function drawSum(context, products, { order, colour, largest, palette, width, height, dimension }) {
+  const span = width - 2 * LABEL;
+  const cell = span / order.length;
+  const running = [0];
+  for (const place of order) running.push(running.at(-1) + products[place]);
+  const [low, high] = [Math.min(...running), Math.max(...running)];
+  const y = (value) => 8 + ((height - 16) * (high - value)) / Math.max(high - low, 1e-9);
+  const [ink, quiet] = [palette.text, palette.quiet];
+  context.fillStyle = palette.line;
+  context.fillRect(LABEL, Math.round(y(0)), span, 1);
+  order.forEach((place, index) => {
+    const left = LABEL + index * cell;
+    const [from, to] = [y(running[index]), y(running[index + 1])];
+    // a bar has its length for its value: its colour only repeats the strip's, so it may not vanish into the ground
+    context.fillStyle = colour(Math.sign(products[place]) * Math.max(Math.abs(products[place]) / largest, 0.35));
+    context.fillRect(left + 0.5, Math.min(from, to), Math.max(cell - 1, 1), Math.max(Math.abs(from - to), 1));
+    context.fillStyle = ink;
+    context.fillRect(left, Math.round(to), cell, 1);
+    if (place !== dimension) return;
+    context.strokeStyle = palette.focus;
+    context.strokeRect(left - 0.5, 4.5, cell + 1, height - 9);
+  });
+  context.textAlign = "right";
+  context.fillStyle = quiet;
+  context.fillText("0", LABEL - 8, y(0));
+  context.textAlign = "left";
+  context.fillStyle = ink;
+  context.fillText(running.at(-1).toFixed(2).replace("-", "−"), LABEL + span + 6, y(running.at(-1)));
+  /** The place of the dimension under a point. @param {number} x */
+  const at = (x) => Math.min(Math.max(Math.floor((x - LABEL) / cell), 0), order.length - 1);
+  return { at };
+}

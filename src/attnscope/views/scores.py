@@ -1,0 +1,129 @@
+"""The scores view: the text on the colour of each method's scores, methods as rows, and how far they agree."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..attribution import Comparison
+from ..attribution.comparing import REFERENCES
+from ..errors import BadInput
+from ..record import AttentionRecord
+from .record_view import known, position
+from .scores_figure import scores_figure
+from .scores_maps import Taken, map_blobs, taken_of
+from .scores_methods import Method, Scores, methods_of
+from .scores_rows import scores_frame, selected_rows
+from .scores_trust import trust_of
+from .sides import side_of, sides_of
+from .view import View
+
+ALIGNED_TOKENS = 40
+"""Texts up to here open with methods as rows and tokens as columns; longer ones as running text."""
+LAYOUTS = ("aligned", "text")
+
+
+def scores(
+    scores: Scores,
+    *,
+    record: AttentionRecord | None = None,
+    trust: Any = None,
+    layer: int | None = None,
+    query: int | None = None,
+    reference: str | None = None,
+    layout: str | None = None,
+    size_budget: int | None = None,
+) -> View:
+    """What methods say of each token: the text once for each, on the colour of its scores.
+
+    Every row has its own scale, from 0 to its largest score, because methods count in units of their own; those that
+    are shares of one whole (raw, rollout, ...) can be put on a shared one. At the right edge stands the rank
+    agreement with one of the methods, over the tokens that are shown.
+
+    Args:
+        scores: The scores of one method or several, or a `Comparison`; all of the same tokens.
+        record: What was scored; it tells sinks, the sentences of a pair, and the tokens that attend.
+        trust: How far each method can be trusted on this model: a mapping of methods to {"value", "low", "high"}, or
+            what `attnscope.trust` returns.
+        layer: The layer to open with, by its number or from the end; by default what each method says by itself.
+        query: The position to open with in place of the read-out.
+        reference: The method that the others are held against: by default blank-out, else gradients, else the first.
+        layout: "aligned" (tokens as columns) or "text" (running text); by default the one that fits.
+        size_budget: Bytes that the saved page may take. Maps for other queries travel while they fit (without a budget
+            up to 16 MB), those of flow for short texts only; what is left out is said.
+    """
+    methods = methods_of(scores, record)
+    taken = taken_of(methods, size_budget)
+    sides = _sides(methods, record)
+    layers = list(record.layers) if record is not None else list(range(max(one.scores.size[0] for one in methods)))
+    trusted, sentence = trust_of(trust)
+    payload = {
+        **sides,
+        "layers": layers,
+        "methods": [_described(method, taken[method.name], trusted) for method in methods],
+        "readout": None if methods[0].readout is None else [round(mass, 6) for mass in methods[0].readout.tolist()],
+        "trust": sentence,
+        "left_out": dict(scores.left_out) if isinstance(scores, Comparison) else {},
+    }
+    count = len(sides["keys"]["texts"])
+    state = {
+        "layer": None if layer is None else known(layer, layers or [0], "layer"),
+        "queries": [] if query is None else [position(query, len(sides["queries"]["texts"]), "query")],
+        "keys": [],
+        "words": False,
+        "special": True,
+        "threshold": 0.0,
+        "root": False,
+        "scale": "each",
+        "layout": _one_of(layout, LAYOUTS, "layout") or ("aligned" if count <= ALIGNED_TOKENS else "text"),
+        "reference": _one_of(reference, [method.name for method in methods], "reference") or _reference(methods),
+        "methods": None,
+    }
+
+    def draw(selected: Mapping[str, Any], width: int | float | None) -> Any:
+        return scores_figure(selected_rows(methods, taken, sides, layers, selected), selected, width)
+
+    return View(
+        "scores",
+        payload,
+        state,
+        map_blobs(methods, taken),
+        table=lambda: scores_frame(methods, taken, sides["keys"]["texts"], layers),
+        draw=draw,
+    )
+
+
+def _sides(methods: Sequence[Method], record: AttentionRecord | None) -> dict[str, Any]:
+    """The tokens that attend and those that are scored."""
+    if record is not None:
+        return sides_of(record)
+    scored = methods[0].scores
+    keys = {**side_of(scored.tokens, scored.word_ids, scored.special, None), "sinks": [], "masked": []}
+    count = max(method.scores.size[1] for method in methods)
+    if count in (0, len(scored.tokens)):
+        return {"queries": keys, "keys": keys, "stack": "encoder", "causal": False}
+    names = [str(position) for position in range(count)]
+    queries = side_of(names, range(count), [False] * count, None)
+    return {"queries": {**queries, "sinks": [], "masked": []}, "keys": keys, "stack": "cross", "causal": False}
+
+
+def _described(method: Method, taken: Taken, trusted: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "signed": bool((method.own < 0).any()) or taken.is_signed,
+        "shares": method.is_shares,
+        "rows": taken.by_layer is not None,
+        "map": taken.whole is not None,
+        "without": taken.without,
+        "warnings": list(method.scores.warnings),
+        "trust": trusted.get(method.name) or trusted.get(method.scores.method),
+    }
+
+
+def _reference(methods: Sequence[Method]) -> str:
+    names = [method.name for method in methods]
+    return next((name for name in REFERENCES if name in names), names[0])
+
+
+def _one_of(name: str | None, names: Sequence[str], what: str) -> str | None:
+    if name is not None and name not in names:
+        raise BadInput(f"There is no {what} {name!r}: choose one of {', '.join(names)}.")
+    return name

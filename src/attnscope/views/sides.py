@@ -1,0 +1,145 @@
+"""The tokens of a record as a view shows them: texts, words, special tokens, sinks and the sentences of a pair."""
+
+from collections.abc import Sequence
+from typing import Any
+from unicodedata import category
+
+import torch
+
+from ..errors import BadInput
+from ..record import AttentionRecord, readable
+from ..record.words import word_groups, word_labels
+
+SINK = 0.3
+"""A token that takes this share of all attention that could go to it, over all layers and heads, is a sink."""
+FEWEST_ROWS = 4
+"""Rows that must be able to see a token before it is called a sink."""
+DELETE = 0x7F
+NO_CHARACTERS = "\ufffe\uffff"
+"""What Unicode reserves as no character; XML, and so an SVG, may not hold them."""
+
+
+def shown(tokens: Sequence[str]) -> list[str]:
+    """Each token as it is drawn: without markers and the space around it, an invisible one as a sign.
+
+    >>> shown(["Ġkey", "Ġ", ""])
+    ['key', '␣', '∅']
+    """
+    return [_drawn(text) for text in readable(tokens)]
+
+
+def printable(text: str) -> str:
+    r"""A text whose control characters, halves of characters and reserved ones are signs to be seen.
+
+    Neither a file of text nor an SVG may hold all of them, and a reader sees none.
+
+    >>> printable("b\x1b\x00"), printable("\ud800\x85"), printable("שלום $x$")
+    ('b␛␀', '��', 'שלום $x$')
+    """
+    return "".join(map(_sign, text)) if any(_sign(letter) != letter for letter in text) else text
+
+
+def _sign(letter: str) -> str:
+    if letter in NO_CHARACTERS or category(letter) == "Cs":
+        return "\ufffd"
+    if category(letter) != "Cc":
+        return letter
+    code = ord(letter)
+    return chr(0x2400 + code) if code < 0x20 else "␡" if code == DELETE else "\ufffd"
+
+
+def _drawn(text: str) -> str:
+    return printable(text.strip()) or ("␣" if text else "∅")
+
+
+def joined(tokens: Sequence[str], word_ids: Sequence[int | None], special: Sequence[bool]) -> list[bool]:
+    """Which tokens go on with the word of the token before them, so that a thin join stands for the marker.
+
+    The tokenizer's own word ids tell; where they are unknown (each token its own word), the markers do.
+
+    >>> joined(["play", "##ing", "now"], [0, 1, 2], [False] * 3), joined(["Ġplay", "ing"], [0, 0], [False] * 2)
+    ([False, True, False], [False, True])
+    """
+    texts = readable(tokens)
+    marks_starts = any(text.startswith(" ") for text in texts)
+    marks = []
+    for position, (token, text) in enumerate(zip(tokens, texts, strict=True)):
+        if position == 0 or special[position] or special[position - 1]:
+            marks.append(False)
+            continue
+        same_word = word_ids[position] is not None and word_ids[position] == word_ids[position - 1]
+        without_space = marks_starts and not text.startswith(" ")
+        marks.append(same_word or without_space or (text != token and token.startswith("##")))
+    return marks
+
+
+def sides_of(record: AttentionRecord, sentence_b_start: int | None = None) -> dict[str, Any]:
+    """The queries and the keys for a script; a pair of sentences is told apart on both sides.
+
+    `sentence_b_start` is the first token of the second sentence, where the record itself does not tell.
+    """
+    sinks = sinks_of(record)
+    sentences = sentences_of(record, sentence_b_start)
+    queries = side_of(record.query_tokens, record.query_word_ids, record.query_special, sentences)
+    keys = side_of(record.key_tokens, record.key_word_ids, record.key_special, sentences)
+    own = record.stack != "cross"
+    queries["sinks"] = [position for position in sinks if own]
+    keys["sinks"] = sinks
+    queries["masked"] = [position for position, masked in enumerate(record.masked_queries) if masked]
+    return {"queries": queries, "keys": keys, "stack": record.stack, "causal": record.causal}
+
+
+def sinks_of(record: AttentionRecord) -> list[int]:
+    """Key tokens, not marked as special, where attention rests: the first one of most causal models, above all."""
+    queries, keys = record.weights.shape[2:]
+    asked = ~torch.tensor(record.masked_queries)
+    sees = torch.ones(queries, keys, dtype=torch.bool)
+    if record.stack != "cross":
+        sees &= ~torch.eye(queries, dtype=torch.bool)  # a token's attention to itself tells nothing
+    if record.causal:
+        sees = sees.tril()
+    sees &= asked.unsqueeze(-1)
+    received = (record.weights.mean((0, 1)) * sees).sum(0) / sees.sum(0).clamp(min=1)
+    enough = sees.sum(0) >= FEWEST_ROWS
+    large = (received >= SINK) & enough & ~torch.tensor(record.key_special)
+    return [int(position) for position in large.nonzero().flatten()]
+
+
+def sentences_of(record: AttentionRecord, sentence_b_start: int | None = None) -> list[int] | None:
+    """For each token 0 or 1, the sentence of a pair that it belongs to; None where there is one text only."""
+    count = len(record.key_tokens)
+    if sentence_b_start is not None:
+        if record.stack == "cross" or not 0 < sentence_b_start < count:
+            raise BadInput(f"The second sentence must begin within the {count} tokens of self-attention.")
+        return [int(position >= sentence_b_start) for position in range(count)]
+    if record.stack == "cross" or not isinstance(record.text, tuple) or len(record.text) != 2:
+        return None
+    kinds = record.inputs.get("token_type_ids")
+    if kinds is not None and len(kinds) == count and set(kinds.tolist()) == {0, 1}:
+        return [int(kind) for kind in kinds.tolist()]
+    # the tokenizer numbers words through a pair, and puts special tokens between its sentences
+    inner = [position for position in range(1, count - 1) if record.key_special[position]]
+    between = [position for position in inner if not all(record.key_special[:position])]
+    if not between:
+        return None
+    start = between[0] + 1
+    while start < count and record.key_special[start]:
+        start += 1
+    return [int(position >= start) for position in range(count)]
+
+
+def side_of(
+    tokens: Sequence[str], word_ids: Sequence[int | None], special: Sequence[bool], sentences: list[int] | None
+) -> dict[str, Any]:
+    """One side for a script: its texts, joins, special tokens, words, and the sentence of each token."""
+    groups = word_groups(word_ids, special)
+    return {
+        "texts": shown(tokens),
+        "joins": [position for position, join in enumerate(joined(tokens, word_ids, special)) if join],
+        "special": [position for position, quiet in enumerate(special) if quiet],
+        "words": [
+            {"text": _drawn(label), "places": group}
+            for label, group in zip(word_labels(tokens, groups), groups, strict=True)
+        ],
+        "sentences": sentences,
+    }

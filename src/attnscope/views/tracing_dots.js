@@ -1,0 +1,123 @@
+// The drawings of the tracing view: the dots of one head with the lines between its layers, and how dark a value is.
+
+const GUTTER = 24;
+const LARGE_GUTTER = 72;
+const PANEL_GAP = 24;
+const LABELS = 96;
+const LINE_LEVELS = 32;
+/** Dots fainter than this only mark a place, and lines may cross them. */
+const FAINT_DOT = 0.1;
+
+/** How dark a value is: its share of the largest, or the square root of it.
+ * @param {number} largest @param {boolean} root */
+export const darkness = (largest, root) => (value) => {
+  const share = Math.min(Math.max(value / largest, 0), 1);
+  return root ? Math.sqrt(share) : share;
+};
+
+/** How many panels stand side by side, and how far their dots are apart.
+ * @param {number} panels @param {number} units @param {number} width @param {number} rows */
+export function panelLayout(panels, units, width, rows) {
+  const pitchOf = (columns) => ((width + PANEL_GAP) / columns - PANEL_GAP - GUTTER) / units;
+  let columns = panels;
+  while (columns > 1 && pitchOf(columns) < 8) columns--;
+  const pitch = Math.min(Math.max(pitchOf(columns), 2), 14);
+  const step = Math.min(Math.max(112 / rows, pitch, 8), 18);
+  return { columns, pitch, step, gutter: GUTTER, foot: 4, width: GUTTER + units * pitch, height: rows * step + 8, gap: PANEL_GAP };
+}
+
+/** One head over the whole width, with room for its tokens below.
+ * @param {number} units @param {number} width @param {number} rows */
+export function largeLayout(units, width, rows) {
+  // a canvas has an end: very long texts stand closer
+  const least = Math.min(16, Math.max(2, 8000 / units));
+  const pitch = Math.min(Math.max((width - LARGE_GUTTER - 16) / units, least), 64);
+  const step = Math.min(Math.max(400 / rows, 16), 40);
+  return { columns: 1, pitch, step, gutter: LARGE_GUTTER, foot: LABELS, width: LARGE_GUTTER + units * pitch + 16, height: rows * step + LABELS, large: true };
+}
+
+/** Where a unit and a row stand. */
+export const dotAt = (layout, unit, row) => ({ x: layout.gutter + (unit + 0.5) * layout.pitch, y: 4 + (row + 0.5) * layout.step });
+
+/** The unit and the row under a point, or null. */
+export function placeAt(layout, x, y, units, rows) {
+  const [unit, row] = [Math.floor((x - layout.gutter) / layout.pitch), Math.floor((y - 4) / layout.step)];
+  return unit >= 0 && unit < units && row >= 0 && row < rows ? { unit, row } : null;
+}
+
+/** Draws the dots of one head and the lines between them, which lie over the faint dots and under the others.
+ * @param {CanvasRenderingContext2D} context @param {Float32Array[]} values by row
+ * @param {{from: number, to: number, value: number}[][]} lines by row */
+export function drawDots(context, values, lines, { layout, dark, palette, threshold }) {
+  const { sequential } = palette;
+  const radius = Math.min(Math.min(layout.pitch, layout.step) / 2 - 0.75, layout.large ? 9 : 5.5);
+  const drawSome = (wanted) => values.forEach((row, place) => row.forEach((value, unit) => {
+    const shade = dark(value);
+    if (value < threshold || !wanted(shade)) return;
+    const { x, y } = dotAt(layout, unit, place);
+    context.fillStyle = sequential[Math.round(shade * (sequential.length - 1))];
+    context.beginPath();
+    if (radius < 1.5) context.rect(x - layout.pitch / 2, y - layout.step / 2 + 1, layout.pitch, layout.step - 2);
+    else context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.fill();
+  }));
+  drawSome((shade) => shade < FAINT_DOT);
+  drawHanded(context, lines, { layout, dark, threshold, colour: sequential.at(-1) });
+  drawSome((shade) => shade >= FAINT_DOT);
+}
+
+function drawHanded(context, lines, { layout, dark, threshold, colour }) {
+  const bundles = Array.from({ length: LINE_LEVELS + 1 }, () => null);
+  lines.forEach((some, row) => some.forEach(({ from, to, value }) => {
+    if (value < threshold) return;
+    const level = Math.max(1, Math.round(dark(value) * LINE_LEVELS));
+    bundles[level] ??= new Path2D();
+    const [start, end] = [dotAt(layout, from, row), dotAt(layout, to, row + 1)];
+    bundles[level].moveTo(start.x, start.y);
+    bundles[level].lineTo(end.x, end.y);
+  }));
+  context.strokeStyle = colour;
+  context.lineWidth = layout.large ? 1.5 : 1;
+  bundles.forEach((path, level) => {
+    if (!path) return;
+    context.globalAlpha = level / LINE_LEVELS;
+    context.stroke(path);
+  });
+  context.globalAlpha = 1;
+}
+
+/** The names of the rows: all of them beside a large panel, the first and the last layer beside a small one. */
+export function drawRows(context, rows, { layout, palette, chosen }) {
+  context.textAlign = "right";
+  rows.forEach(({ layer }, row) => {
+    const end = row === rows.length - 1 || (layer !== null && (row === 0 || rows[row - 1].layer === null));
+    const roomy = layout.step >= 13;
+    const { y } = dotAt(layout, 0, row);
+    if (layer === chosen && rows.length > 1) {
+      context.fillStyle = palette.read("focus");
+      context.fillRect(layout.gutter - 3, y - layout.step / 2 + 1, 2, layout.step - 2);
+    }
+    if (layout.large ? !(roomy || end || layer === null) : !end) return;
+    context.fillStyle = palette.read("quiet");
+    context.fillText(layer === null ? "read-out" : layout.large ? `layer ${layer}` : String(layer), layout.gutter - 8, y + 0.5);
+  });
+  context.textAlign = "left";
+}
+
+/** The tokens below a large panel, aslant where they stand close. @param {import("./units.js").Unit[]} units */
+export function drawTokens(context, units, rows, { layout, palette }) {
+  const top = 4 + rows * layout.step + 8;
+  const texts = units.map(({ text }) => (text.length > 14 ? `${text.slice(0, 13)}…` : text));
+  context.font = `${layout.pitch < 20 ? 12 : 14}px system-ui, sans-serif`;
+  const level = texts.every((text) => context.measureText(text).width <= layout.pitch - 6);
+  if (layout.pitch < 12) return;
+  texts.forEach((text, unit) => {
+    context.save();
+    context.translate(dotAt(layout, unit, 0).x, top);
+    context.fillStyle = palette.read(units[unit].special ? "quiet" : "text");
+    if (!level) context.rotate(-Math.PI / 3);
+    context.textAlign = level ? "center" : "right";
+    context.fillText(text, 0, level ? 8 : 4);
+    context.restore();
+  });
+}

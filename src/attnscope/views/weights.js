@@ -1,0 +1,96 @@
+// Attention weights out of their bytes: one layer at a time, when it is first looked at.
+
+/** @typedef {{code: "float16" | "uint8", kept: number | null, rest: number, shape: [number, number, number], layers: number[], heads: number[], pooled: string | null}} Described
+ *  @typedef {{values: Float32Array, rest: Float32Array | null, error: (head: number, query: number, value: number) => number}} Layer */
+
+const LAYERS_HELD = 4;
+let halves = null;
+
+/** Every 16-bit float as a 32-bit one. */
+function halfFloats() {
+  if (halves) return halves;
+  halves = new Float32Array(65536);
+  for (let bits = 0; bits < 65536; bits++) {
+    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+    const size = exponent === 31 ? (fraction ? NaN : Infinity) : exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024);
+    halves[bits] = bits & 32768 ? -size : size;
+  }
+  return halves;
+}
+
+/** 16-bit floats as 32-bit ones. @param {Uint16Array} codes @returns {Float32Array} */
+export function fromHalves(codes) {
+  const table = halfFloats();
+  return Float32Array.from(codes, (bits) => table[bits]);
+}
+
+/** The bytes of a blob, inflated. @param {{get: (name: string) => any}} model @param {string} name @returns {Promise<ArrayBuffer>} */
+export async function blob(model, name) {
+  const given = await model.get("blobs")[name];
+  const bytes = given instanceof ArrayBuffer ? new Uint8Array(given) : new Uint8Array(given.buffer, given.byteOffset, given.byteLength);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer();
+}
+
+/** The layers of a record, decoded one by one and held while they are among the last looked at. */
+export class Layers {
+  #model;
+  #held = new Map();
+
+  /** @param {{get: (name: string) => any}} model @param {Described} described */
+  constructor(model, described) {
+    this.#model = model;
+    this.described = described;
+  }
+
+  /** One layer by its place. @param {number} place @returns {Promise<Layer>} */
+  layer(place) {
+    const known = this.#held.get(place) ?? blob(this.#model, `layer${place}`).then((buffer) => decoded(buffer, this.described));
+    this.#held.delete(place);
+    this.#held.set(place, known);
+    if (this.#held.size > LAYERS_HELD) this.#held.delete(this.#held.keys().next().value);
+    return known;
+  }
+}
+
+/** The weights of a layer, `[head, query, key]`, and with a cut what is left of each row.
+ * @param {ArrayBuffer} buffer @param {Described} described @returns {Layer} */
+function decoded(buffer, { code, kept, shape: [heads, queries, keys] }) {
+  const rows = heads * queries;
+  const width = kept ?? keys;
+  let offset = 0;
+  const take = (Kind, length) => {
+    // positions and codes may begin at an odd byte, where a typed array may not
+    const array = new Kind(buffer.slice(offset, offset + length * Kind.BYTES_PER_ELEMENT));
+    offset += length * Kind.BYTES_PER_ELEMENT;
+    return array;
+  };
+  const rest = kept === null ? null : take(Float32Array, rows);
+  const places = kept === null ? null : take(Uint16Array, rows * kept);
+  const largest = code === "uint8" ? take(Float32Array, rows) : null;
+  const codes = take(code === "uint8" ? Uint8Array : Uint16Array, rows * width);
+  const values = new Float32Array(rows * keys);
+  const halves = halfFloats();
+  const off = new Float32Array(rows);
+  for (let row = 0; row < rows; row++) {
+    let [factor, sum] = [1, 0];
+    if (largest) {
+      for (let place = row * width; place < (row + 1) * width; place++) sum += codes[place] * codes[place];
+      // a row sums to one again, or to what is kept of it
+      const whole = largest[row] ? 1 - (rest ? rest[row] : 0) : 0;
+      factor = sum ? whole / sum : 0;
+      // how much that has moved every weight of the row
+      off[row] = whole ? Math.abs(1 - (sum * largest[row]) / 65025 / whole) : 0;
+    }
+    for (let place = 0; place < width; place++) {
+      const coded = codes[row * width + place];
+      values[row * keys + (places ? places[row * width + place] : place)] = largest ? coded * coded * factor : halves[coded];
+    }
+  }
+  // half a step of the code at the value, and what bringing the row to its sum has moved it
+  const error = (head, query, value) => {
+    if (!largest) return value / 2048;
+    const row = head * queries + query;
+    return (Math.sqrt(value * largest[row]) + largest[row] / 1020) / 255 + value * off[row];
+  };
+  return { values, rest, error };
+}

@@ -1,0 +1,47 @@
+"""What the views are measured against: BertViz's own page, whole and offline, and a clock that can fail."""
+
+import shutil
+
+import pytest
+import torch
+
+from attnscope import AttentionRecord, BadInput
+from attnscope.bench import bertviz_page, browser
+from attnscope.bench.bertviz_page import bertviz_html
+from attnscope.bench.views import OURS, THEIRS, attention_like
+from attnscope.views import head
+
+needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is missing: install Debian's.")
+
+
+def test_bertviz_finds_its_libraries_beside_its_page():
+    html = bertviz_html([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
+    assert 'src="/require.min.js"' in html
+    assert "'/d3.min'" in html
+    assert "'/jquery.min'" in html
+    assert "cdnjs" not in html
+
+
+def test_weights_are_attention_of_the_size_that_is_said():
+    weights = attention_like(5)
+    assert weights.shape == (12, 12, 5, 5)
+    assert torch.allclose(weights.sum(-1), torch.ones(12, 12, 5))
+
+
+def test_what_npm_cannot_fetch_is_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(BadInput, match=r"BertViz needs requirejs@2\.3\.6, and npm, which fetches it, is missing"):
+        bertviz_page.libraries()
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_chromium
+def test_the_clock_stops_at_the_first_paint_and_gives_up_on_a_page_that_shows_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(browser, "PATIENCE", 3000)
+    record = AttentionRecord.from_weights(torch.full((1, 1, 2, 2), 0.5), ["a", "b"], causal=False)
+    head(record).save(tmp_path / "ours.html")
+    (tmp_path / "empty.html").write_text("<!doctype html><p>nothing", encoding="utf-8")
+    with browser.chromium() as program, browser.served(tmp_path) as address:
+        assert browser.seconds_to_first_paint(program, f"{address}/ours.html", OURS) > 0
+        assert browser.seconds_to_first_paint(program, f"{address}/empty.html", THEIRS) is None

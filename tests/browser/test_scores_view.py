@@ -1,0 +1,253 @@
+"""The scores view in a browser: every ground is a score of its method, and every figure is one hover away."""
+
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+import torch
+
+from attnscope import AttentionRecord
+from attnscope.attribution import raw, rollout
+from attnscope.attribution.agreement import spearman
+from attnscope.paint import colour, step
+from attnscope.record.scores import scores_of
+from attnscope.views import scores, write_page
+from attnscope.views.palette import diverging
+
+TOKENS = ["[CLS]", "the", "un", "##told", "key", "<script>throw 1</script>", "is", "[SEP]"]
+SPECIAL = [True, *[False] * 6, True]
+LAYERS = 3
+
+
+def record_of(tokens=TOKENS, special=SPECIAL, layers=LAYERS, **more):
+    torch.manual_seed(0)
+    weights = (3 * torch.randn(layers, 4, len(tokens), len(tokens))).softmax(-1)
+    return AttentionRecord.from_weights(weights, tokens, causal=False, special=special, readout=0, **more)
+
+
+def methods_of(record):
+    signed = torch.linspace(-0.5, 0.8, len(record.key_tokens))
+    signed[:3] = -0.5  # a tie
+    warned = scores_of(record, "gradient", signed, warnings=("these <b>signs</b> cancel",))
+    return [raw(record), rollout(record), warned]
+
+
+@pytest.fixture
+def record():
+    return record_of()
+
+
+@pytest.fixture
+def opened(page, record, tmp_path):
+    trust = {"raw": {"value": 0.41, "low": -0.05, "high": 0.5}}
+    return open_view(page, scores(methods_of(record), record=record, trust=trust), tmp_path)
+
+
+def open_view(page, view, tmp_path, link=""):
+    page.goto(view.save(tmp_path / "scores.html").as_uri() + link)
+    page.wait_for_selector("[data-drawn]")
+    return page
+
+
+def scene(page):
+    return page.locator(".rows").first.evaluate("rows => rows.scene")
+
+
+def settle(page):
+    """Wait until what is drawn is what is chosen."""
+    page.wait_for_function("""() => [...document.querySelectorAll(".rows")].every(({ scene }, place) =>
+        Object.entries(scene.chosen).every(([name, value]) =>
+            JSON.stringify(value) === JSON.stringify(attnscopeHost.models[place].get(name) ?? null)))""")
+
+
+def state(page):
+    return page.evaluate("attnscopeHost.models[0].state()")
+
+
+def cell(page, method, column):
+    return page.locator(f'.row[data-method="{method}"] .token').nth(column)
+
+
+def reading(page):
+    return page.locator(".reading").first.inner_text()
+
+
+def choose_layer(page, place):
+    page.get_by_role("slider", name="Layer").fill(str(place))
+    settle(page)
+
+
+def test_it_opens_offline_and_every_ground_is_a_score(opened, record, seen):
+    drawn = scene(opened)
+    assert [row["method"] for row in drawn["rows"]] == ["raw", "rollout", "gradient"]
+    reference = methods_of(record)[2].scores
+    for row, method in zip(drawn["rows"], methods_of(record), strict=True):
+        assert row["scores"] == pytest.approx(method.scores.tolist(), abs=1e-12)
+        assert row["end"] == pytest.approx(float(method.scores.abs().max()))
+        assert row["agreement"] == pytest.approx(spearman(method.scores, reference))
+    values = raw(record).scores.tolist()
+    assert drawn["rows"][0]["grounds"] == [colour(value, max(values)) for value in values]
+    shares = (reference.double() / reference.double().max()).tolist()
+    assert drawn["rows"][2]["grounds"] == [diverging()[step(1 + share, 2.0)] for share in shares]
+    ground = cell(opened, 0, 4).evaluate("token => getComputedStyle(token).backgroundColor")
+    expected = drawn["rows"][0]["grounds"][4]
+    assert ground == f"rgb({', '.join(str(int(expected[at : at + 2], 16)) for at in (1, 3, 5))})"
+    edge = opened.locator(".agreement").all_inner_texts()
+    assert edge == [f"{row['agreement']:.2f}".replace("-", "−") for row in drawn["rows"][:2]] + ["ref."]
+    assert opened.locator(".trust").all_inner_texts() == ["trust 0.41 (−0.05 to 0.50)"]
+    assert "gradient: these <b>signs</b> cancel" in opened.locator(".warnings").inner_text()
+    assert seen.requests == []
+    assert seen.errors == []
+
+
+def test_pointing_tells_the_exact_figure_and_moves_nothing(opened, record):
+    before = opened.locator(".rows").bounding_box()
+    cell(opened, 1, 4).hover()
+    values = rollout(record).scores.double()
+    rank = 1 + int((values > values[4]).sum())
+    parts = reading(opened).split(" · ")
+    assert parts[0] == "rollout: “key”"
+    score, ranked = parts[1].split(", ")
+    assert (float(score), ranked) == (pytest.approx(float(values[4]), rel=1e-3), f"rank {rank} of 8")
+    assert parts[2] == "read-out, as the method scores by itself"
+    assert opened.locator(".note").inner_text().split("\n") == parts
+    assert opened.locator(".token.looked").count() == 3
+    assert opened.locator(".rows").bounding_box() == before
+
+
+def test_layers_and_another_query_show_the_rows_of_the_map(opened, record):
+    choose_layer(opened, 1)
+    for row, method in zip(scene(opened)["rows"], (raw(record), rollout(record)), strict=False):
+        assert row["scores"] == pytest.approx(method.map[1, 0].tolist(), rel=1e-3, abs=1e-6)
+    opened.locator(".head .token").nth(4).click()
+    settle(opened)
+    assert state(opened)["queries"] == [4]
+    rows = scene(opened)["rows"]
+    for row, method in zip(rows, (raw(record), rollout(record)), strict=False):
+        assert row["scores"] == pytest.approx(method.at(4, 1).tolist(), rel=1e-3, abs=1e-6)
+    # gradients know no other query: they stay, it is said, and nobody agrees with them
+    assert rows[2]["own"]
+    assert rows[2]["scores"] == pytest.approx(methods_of(record)[2].scores.tolist())
+    assert opened.locator(".only.now").all_inner_texts() == ["read-out only"]
+    assert opened.locator(".agreement").all_inner_texts() == ["–", "–", "ref."]
+    opened.get_by_label("Agreement with").select_option("raw")
+    settle(opened)
+    expected = spearman(raw(record).at(4, 1), rollout(record).at(4, 1))
+    assert scene(opened)["rows"][1]["agreement"] == pytest.approx(expected, abs=0.03)
+    cell(opened, 0, 1).hover()
+    assert reading(opened).endswith("query “key”, layer 1")
+    opened.get_by_role("button", name="Read-out").click()
+    settle(opened)
+    assert state(opened)["queries"] == []
+
+
+def test_words_special_tokens_and_sums(opened, record):
+    opened.keyboard.press("Tab")
+    opened.get_by_label("Special tokens").click()
+    opened.get_by_label("Words").click()
+    settle(opened)
+    drawn = scene(opened)
+    assert drawn["tokens"] == ["the", "untold", "key", "<script>throw 1</script>", "is"]
+    values = raw(record).scores.double()
+    assert drawn["rows"][0]["scores"][1] == pytest.approx(float(values[2] + values[3]))
+    hidden = float(values[0] + values[7])
+    assert f"they take raw {100 * hidden:.1f} %" in opened.locator(".said").inner_text()
+    cell(opened, 0, 1).click()
+    cell(opened, 0, 2).click(modifiers=["Shift"])
+    settle(opened)
+    assert state(opened)["keys"] == [2, 3, 4]
+    picked = opened.locator(".picked").inner_text()
+    assert picked.startswith("“untold” + “key” in sum: raw ")
+    assert float(re.search(r"raw ([\d.]+)", picked)[1]) == pytest.approx(float(values[2:5].sum()), rel=1e-3)
+    opened.keyboard.press("Escape")
+    settle(opened)
+    assert (state(opened)["keys"], opened.locator(".picked").inner_text()) == ([], "")
+
+
+def test_keys_reach_every_row(opened):
+    opened.locator(".row[data-method] .token").first.focus()
+    for key in ("n", "n", "ArrowDown"):
+        opened.keyboard.press(key)
+    assert reading(opened).startswith("rollout: “un”")
+    opened.keyboard.press("Enter")
+    opened.keyboard.press("ArrowLeft")
+    settle(opened)
+    kept = state(opened)
+    assert (kept["keys"], kept["layer"]) == ([2], LAYERS - 1)
+    opened.keyboard.press("ArrowUp")
+    opened.keyboard.press("ArrowUp")
+    opened.keyboard.press("Enter")
+    settle(opened)
+    assert state(opened)["queries"] == [2]
+    opened.keyboard.press("?")
+    assert "method" in opened.locator("dialog").inner_text()
+
+
+def test_scales_layouts_the_table_and_a_method_alone(opened, record):
+    opened.get_by_label("Scale", exact=True).select_option("shared")
+    settle(opened)
+    most = max(float(method.scores.max()) for method in methods_of(record)[:2])
+    ends = [row["end"] for row in scene(opened)["rows"]]
+    assert ends == [pytest.approx(most), pytest.approx(most), pytest.approx(0.8)]
+    opened.get_by_label("Layout").select_option("text")
+    opened.get_by_role("slider", name="Threshold").fill("0.5")
+    settle(opened)
+    assert opened.locator(".rows.running").count() == 1
+    scored = [abs(score) / row["end"] for row in scene(opened)["rows"] for score in row["scores"]]
+    assert f"{sum(share < 0.5 for share in scored)} scores below 0.500" in opened.locator(".said").inner_text()
+    opened.get_by_role("button", name="rollout", exact=True).click()
+    settle(opened)
+    assert [row["method"] for row in scene(opened)["rows"]] == ["rollout"]
+    opened.get_by_text("View as table").click()
+    opened.wait_for_selector(".plain tbody tr")
+    rows = opened.locator(".plain tbody tr").all_inner_texts()
+    assert [row.split("\t")[0] for row in rows][4:6] == ["key", "<script>throw 1</script>"]
+    assert float(rows[4].split("\t")[1]) == pytest.approx(float(rollout(record).scores[4]), rel=1e-3)
+
+
+def test_the_link_restores_what_was_chosen(page, record, tmp_path):
+    chosen = [{"layer": 1, "queries": [3], "keys": [4], "layout": "text", "reference": "raw", "special": False}]
+    opened = open_view(page, scores(methods_of(record)), tmp_path, f"#{quote(json.dumps(chosen))}")
+    drawn = scene(opened)
+    assert (drawn["layer"], drawn["queries"], len(drawn["tokens"])) == (1, [3], 6)
+    expected = raw(record).at(3, 1)[1:7].tolist()
+    assert drawn["rows"][0]["scores"] == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    assert "“key”: raw" in opened.locator(".picked").inner_text()
+
+
+def test_hostile_tokens_change_nothing(page, tmp_path, seen):
+    tokens = ["</script><img src=x onerror=alert(1)>", '"', "'&amp;", "\u202eevil", " שלום", "👩‍👩‍👧", "x" * 10_000, ""]
+    record = record_of(tokens, [False] * len(tokens))
+    page.set_viewport_size({"width": 360, "height": 700})
+    opened = open_view(page, scores(methods_of(record), record=record), tmp_path)
+    assert scene(opened)["tokens"][6] == "x" * 10_000
+    cell(opened, 0, 6).hover()
+    assert reading(opened).startswith(f"raw: “{'x' * 59}…”")
+    sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert opened.evaluate(sideways) == 0
+    opened.get_by_label("Layout").select_option("text")
+    settle(opened)
+    assert opened.evaluate(sideways) == 0
+    assert seen.requests == []
+    assert seen.errors == []
+
+
+def test_a_long_text_and_a_second_view_on_one_dark_page(page, tmp_path, seen):
+    long = record_of([f"token{place}" for place in range(512)], None, layers=2)
+    short = record_of()
+    page.emulate_media(color_scheme="dark")
+    views = [scores(methods_of(long), record=long), scores(raw(short), record=short)]
+    page.goto(write_page(tmp_path / "two.html", views, "Two").as_uri())
+    page.wait_for_function("document.querySelectorAll('[data-drawn]').length === 2")
+    first, second = (page.locator(".rows").nth(place).evaluate("rows => rows.scene") for place in (0, 1))
+    assert (len(first["tokens"]), len(first["rows"]), len(second["rows"])) == (512, 3, 1)
+    values = raw(short).scores.tolist()
+    assert second["rows"][0]["grounds"] == [colour(value, max(values), dark=True) for value in values]
+    page.locator(".head .token").nth(500).click()
+    settle(page)
+    row = page.locator(".rows").first.evaluate("rows => rows.scene")["rows"][1]
+    assert row["scores"] == pytest.approx(rollout(long).at(500, 1).tolist(), rel=1e-3, abs=1e-6)
+    assert page.locator(".rows").nth(1).evaluate("rows => rows.scene")["queries"] == []
+    assert seen.requests == []
+    assert seen.errors == []
