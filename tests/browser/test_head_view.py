@@ -42,7 +42,9 @@ def scene(page):
 
 def settle(page):
     """Wait for the redraw that a change has asked for."""
-    page.evaluate("() => new Promise((done) => setTimeout(done, 60))")
+    # what watches the size is told with the next frame
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
 
 
 def state(page):

@@ -38,7 +38,9 @@ def scene(page, selector=".cells"):
 
 def settled(page):
     """Waits until nothing is asked to be drawn any more."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))")
+    # what watches the size is told with the next frame
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
     return page
 
 

@@ -205,6 +205,7 @@ export class Frame {
   /** Draws once, soon, however often it is asked for, and never two at a time; `drawn` counts what has been drawn. */
   redraw() {
     if (this.#pending) return this.#pending;
+    this.holder.setAttribute("aria-busy", "true");
     this.#pending = this.#last.then(async () => {
       this.#pending = null;
       if (!this.el.isConnected) return; // a notebook has taken the view off its page
@@ -213,7 +214,9 @@ export class Frame {
       this.fillTable();
       this.holder.dataset.drawn = String(Number(this.holder.dataset.drawn ?? 0) + 1);
     });
-    this.#last = this.#pending.catch((error) => console.error(error));
+    this.#last = this.#pending.catch((error) => console.error(error)).then(() => {
+      if (!this.#pending) this.holder.removeAttribute("aria-busy");
+    });
     return this.#pending;
   }
 }

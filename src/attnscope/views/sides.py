@@ -59,6 +59,8 @@ def joined(tokens: Sequence[str], word_ids: Sequence[int | None], special: Seque
 
     >>> joined(["play", "##ing", "now"], [0, 1, 2], [False] * 3), joined(["Ġplay", "ing"], [0, 0], [False] * 2)
     ([False, True, False], [False, True])
+    >>> joined(["Ġat", "Ġhome", "."], [0, 1, 2], [False] * 3)
+    [False, False, False]
     """
     texts = readable(tokens)
     marks_starts = any(text.startswith(" ") for text in texts)
@@ -68,7 +70,8 @@ def joined(tokens: Sequence[str], word_ids: Sequence[int | None], special: Seque
             marks.append(False)
             continue
         same_word = word_ids[position] is not None and word_ids[position] == word_ids[position - 1]
-        without_space = marks_starts and not text.startswith(" ")
+        # a full stop stands at its word without being a piece of it
+        without_space = marks_starts and not text.startswith(" ") and any(letter.isalnum() for letter in text)
         marks.append(same_word or without_space or (text != token and token.startswith("##")))
     return marks
 
