@@ -184,6 +184,7 @@ def test_special_tokens_words_and_the_scale_can_be_chosen(opened, record):
     settled(opened)
     assert "square-root scale" in opened.locator(".legend").inner_text()
     opened.get_by_text("View as table").click()
+    opened.locator(".plain tbody tr").first.wait_for()  # the table is made when the browser has unfolded it
     assert opened.locator(".plain tbody tr").count() == LAYERS * HEADS
 
 

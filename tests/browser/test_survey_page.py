@@ -286,6 +286,7 @@ def test_the_table_has_the_figures_of_the_map(opened, tables):
     choose(opened, "Map", "distance")
     opened.get_by_text("View as table").click()
     rows = opened.locator("table.plain tbody tr")
+    rows.first.wait_for()
     assert rows.count() == LAYERS
     shown = [float(text.split()[0]) for text in rows.nth(2).locator("td").all_inner_texts()]
     assert shown == pytest.approx(tables["distance"].query("layer == 2")["value"].tolist(), abs=1e-4)
