@@ -1,16 +1,14 @@
 // From a query and the keys to weights: products, sums, scaling, bias and softmax, out of the vectors of one layer.
 
-import { blob, fromHalves } from "./weights.js";
+import { LAYERS_HELD, Recent, blob, fromHalves } from "./weights.js";
 
 /** @typedef {{shape: [number, number, number], key_count: number, key_heads: number[], units: number[], scaling: number[], softcap: number | null, biases: (number | null)[], bias_heads: number, errors: {logits: number[], weights: number[]}, layers: number[], heads: number[]}} Vectors
  *  @typedef {{dot: number, scaled: number, capped: number, bias: number, logit: number, weight: number, products: Float32Array}} Sum one key's way to its weight */
 
-const VECTOR_LAYERS_HELD = 4;
-
-/** The vectors of a record, decoded one layer at a time and held while they are among the last looked at. */
+/** The vectors of a record, decoded one layer at a time. */
 export class VectorLayers {
   #model;
-  #held = new Map();
+  #recent = new Recent(LAYERS_HELD);
 
   /** @param {{get: (name: string) => any}} model @param {Vectors} described */
   constructor(model, described) {
@@ -20,11 +18,7 @@ export class VectorLayers {
 
   /** One layer by its place. @param {number} place @returns {Promise<{queries: Float32Array, keys: Float32Array, bias: Float32Array | null}>} */
   layer(place) {
-    const known = this.#held.get(place) ?? this.#decoded(place);
-    this.#held.delete(place);
-    this.#held.set(place, known);
-    if (this.#held.size > VECTOR_LAYERS_HELD) this.#held.delete(this.#held.keys().next().value);
-    return known;
+    return this.#recent.get(place, () => this.#decoded(place));
   }
 
   async #decoded(place) {

@@ -1,6 +1,6 @@
 // The scores out of their bytes, for a layer and a query; their order, and how far two orders agree.
 
-import { blob, fromHalves } from "./weights.js";
+import { Recent, blob, fromHalves } from "./weights.js";
 
 /** @typedef {{name: string, signed: boolean, shares: boolean, rows: boolean, map: boolean, without: string, warnings: string[], trust: {value: number, low?: number, high?: number} | null}} Method
  *  @typedef {{values: Float64Array, own: boolean, exact: boolean}} Found `own`: the method's own scores, in place of what was asked for */
@@ -11,7 +11,7 @@ const MAPS_HELD = 24;
 /** The scores of every method, decoded when they are first looked at. */
 export class ScoreMaps {
   #model;
-  #held = new Map();
+  #recent = new Recent(MAPS_HELD);
 
   /** @param {{get: (name: string) => any}} model @param {object} payload */
   constructor(model, payload) {
@@ -47,11 +47,7 @@ export class ScoreMaps {
   }
 
   #hold(name, decode) {
-    const known = this.#held.get(name) ?? blob(this.#model, name).then(decode);
-    this.#held.delete(name);
-    this.#held.set(name, known);
-    if (this.#held.size > MAPS_HELD) this.#held.delete(this.#held.keys().next().value);
-    return known;
+    return this.#recent.get(name, () => blob(this.#model, name).then(decode));
   }
 }
 

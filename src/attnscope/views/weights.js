@@ -3,7 +3,7 @@
 /** @typedef {{code: "float16" | "uint8", kept: number | null, rest: number, shape: [number, number, number], layers: number[], heads: number[], pooled: string | null}} Described
  *  @typedef {{values: Float32Array, rest: Float32Array | null, error: (head: number, query: number, value: number) => number}} Layer */
 
-const LAYERS_HELD = 4;
+export const LAYERS_HELD = 4;
 let halves = null;
 
 /** Every 16-bit float as a 32-bit one. */
@@ -31,10 +31,29 @@ export async function blob(model, name) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer();
 }
 
-/** The layers of a record, decoded one by one and held while they are among the last looked at. */
+/** What was decoded, held while it is among the last looked at. */
+export class Recent {
+  #held = new Map();
+
+  /** @param {number} most how many are held */
+  constructor(most) {
+    this.most = most;
+  }
+
+  /** What has this name, made if it is not held. @template Value @param {string | number} name @param {() => Value} make @returns {Value} */
+  get(name, make) {
+    const known = this.#held.get(name) ?? make();
+    this.#held.delete(name);
+    this.#held.set(name, known);
+    if (this.#held.size > this.most) this.#held.delete(this.#held.keys().next().value);
+    return known;
+  }
+}
+
+/** The layers of a record, decoded one by one. */
 export class Layers {
   #model;
-  #held = new Map();
+  #recent = new Recent(LAYERS_HELD);
 
   /** @param {{get: (name: string) => any}} model @param {Described} described */
   constructor(model, described) {
@@ -44,11 +63,7 @@ export class Layers {
 
   /** One layer by its place. @param {number} place @returns {Promise<Layer>} */
   layer(place) {
-    const known = this.#held.get(place) ?? blob(this.#model, `layer${place}`).then((buffer) => decoded(buffer, this.described));
-    this.#held.delete(place);
-    this.#held.set(place, known);
-    if (this.#held.size > LAYERS_HELD) this.#held.delete(this.#held.keys().next().value);
-    return known;
+    return this.#recent.get(place, () => blob(this.#model, `layer${place}`).then((buffer) => decoded(buffer, this.described)));
   }
 }
 
