@@ -20,8 +20,11 @@ from .figure import Figure, faster, share, taking_turns
 
 LAYERS, HEADS, SENTENCES, TOKENS = 12, 12, 16, 64
 LONG = 256
-PROCESSES = 7
-"""Runs of each way whose peaks are compared: where the allocator puts things moves a single peak by 70 MB."""
+PROCESSES = 3
+"""Runs of each way whose peaks are compared."""
+MAPPED_ALONE = 1_000_000
+"""Bytes from which the allocator gives a tensor its own pages, and gives them back when it is freed: the peak is then
+what was in use at once. Without it, what lies unused in the allocator's heap moves a peak by up to 150 MB."""
 TAGS = tuple("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB".split())
 RELATIONS = tuple(f"relation{number}" for number in range(40))
 
@@ -189,8 +192,8 @@ def peak_megabytes(way: str) -> float:
     Each further thread keeps buffers of the mathematical library, which differ from run to run.
     """
     code = f"from attnscope.bench.survey import run_once; print(run_once({way!r}))"
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=one_thread)  # noqa: S603
+    steady = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": str(MAPPED_ALONE)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=steady)  # noqa: S603
     return float(done.stdout.split()[-1])
 
 

@@ -28,6 +28,7 @@ def measure_views() -> Iterator[Figure]:
         folder = Path(made)
         for name, file in libraries().items():
             (folder / name).write_bytes(file.read_bytes())
+        (folder / "empty.html").write_text("<!doctype html><title>empty</title><p>empty</p>", encoding="utf-8")
         for tokens in SIZES:
             weights = attention_like(tokens)
             names = [f"token{place}" for place in range(tokens)]
@@ -37,8 +38,10 @@ def measure_views() -> Iterator[Figure]:
             case = f"head view, {LAYERS} x {HEADS} x {tokens} tokens"
             sizes = [file.stat().st_size / 1e6 for file in (ours, theirs)]
             yield faster(f"{case}: file (MB)", "BertViz", sizes[0], sizes[1], GOAL, "ratio of sizes")
-            times = _by_turns(browser, {f"{address}/ours.html": OURS, f"{address}/theirs.html": THEIRS})
-            yield faster(f"{case}: first paint", "BertViz", times[0], times[1], GOAL, f"medians of {ROUNDS}")
+            pages = {"ours.html": OURS, "theirs.html": THEIRS, "empty.html": "p"}
+            times = _by_turns(browser, {f"{address}/{page}": selector for page, selector in pages.items()})
+            note = f"medians of {ROUNDS}; a page of one word takes {times[2]:.2f} s"
+            yield faster(f"{case}: first paint", "BertViz", times[0], times[1], GOAL, note)
         names = [f"token{place}" for place in range(LONG)]
         record = AttentionRecord.from_weights(attention_like(LONG), names, causal=False)
         for form, budget, keys in (("whole", 45e6, None), ("16 keys per query", 6e6, 16)):

@@ -1,6 +1,6 @@
 // The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow.
 
-import { colours, element, percent } from "./drawing.js";
+import { colours, element, percent, thousands } from "./drawing.js";
 import { FlowGraph, betweenUnits, drawnEdges } from "./flow_graph.js";
 import { FlowPanel } from "./flow_panel.js";
 import { ABOUT, endWords, saturationWords, sixDigits } from "./flow_words.js";
@@ -184,7 +184,7 @@ class FlowView {
     const sum = (scores) => scores.reduce((whole, score) => whole + score, 0);
     if (this.shown.length < this.units.length) parts.push(`Special tokens and sinks are out of sight only: everything is computed on all tokens, and they hold ${percent(Math.max(1 - sum(rollout.found.scores) / sum(rollout.found.tokens), 0))} of the rollout.`);
     const faint = this.panels.reduce((sum, panel) => sum + (panel.faint ?? 0), 0);
-    if (faint) parts.push(`${faint.toLocaleString("en")} of the faintest lines in sight are not drawn.`);
+    if (faint) parts.push(`${thousands(faint)} of the faintest lines in sight are not drawn.`);
     const { sources, layers } = payload.computed;
     if (sources.length < payload.keys.texts.length) parts.push(`This text is long, so flow to every token was ${sources.length ? `computed from ${this.#names(sources.slice(0, 4))}${sources.length > 4 ? ` and ${sources.length - 4} more` : ""} at layer ${layers.map((place) => payload.layers[place]).join(", ")} only: name others` : "not computed: name the sources"} with queries=. Raw attention, rollout and the flow of one pair are here for every token.`);
     if (payload.code === "float32") parts.push("The browser computes on weights of seven digits.");

@@ -20,6 +20,7 @@ export class Frame {
   #pending = null;
   #last = Promise.resolve();
   #cleanup = [];
+  #work = 0;
 
   /** @param {{model: Model, el: HTMLElement, name: string, label: string, draw: () => unknown, table: () => {caption: string, columns: string[], rows: (string | number)[][]}}} given */
   constructor({ model, el, name, label, draw, table }) {
@@ -205,7 +206,6 @@ export class Frame {
   /** Draws once, soon, however often it is asked for, and never two at a time; `drawn` counts what has been drawn. */
   redraw() {
     if (this.#pending) return this.#pending;
-    this.holder.setAttribute("aria-busy", "true");
     this.#pending = this.#last.then(async () => {
       this.#pending = null;
       if (!this.el.isConnected) return; // a notebook has taken the view off its page
@@ -214,9 +214,16 @@ export class Frame {
       this.fillTable();
       this.holder.dataset.drawn = String(Number(this.holder.dataset.drawn ?? 0) + 1);
     });
-    this.#last = this.#pending.catch((error) => console.error(error)).then(() => {
-      if (!this.#pending) this.holder.removeAttribute("aria-busy");
-    });
+    this.#last = this.#pending.catch((error) => console.error(error));
+    this.busy(this.#last);
     return this.#pending;
+  }
+
+  /** Says that the view is busy until this is done. @param {Promise<unknown>} work */
+  async busy(work) {
+    this.#work++;
+    this.holder.setAttribute("aria-busy", "true");
+    await work;
+    if (!--this.#work) this.holder.removeAttribute("aria-busy");
   }
 }

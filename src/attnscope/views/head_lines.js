@@ -4,6 +4,8 @@ import { unitGrid, unitRest } from "./units.js";
 
 /** What no screen shows: a line as faint as one step of its opacity. */
 const FAINTEST = 1 / 255;
+/** Lines of the first frame, few enough to be seen at once on a machine without a graphics card; each later frame doubles them. */
+const AT_ONCE = 128;
 
 /** @typedef {{query: number, key: number, head: number, weight: number}} Line query and key are rows of the columns */
 
@@ -40,22 +42,26 @@ export function linesOf(layer, heads, { shape, queries, keys, shownQueries, show
   return { lines, left, grids };
 }
 
-/** Draws lines between two columns.
- * @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {{y: (row: number) => number, width: number, colour: (head: number) => string, dash: (head: number) => number[], opacity: (weight: number) => number}} given */
-export function drawLines(context, lines, { y, width, colour, dash, opacity }) {
+/** Draws lines between two columns, the strongest at once, the others frame by frame beneath them while they are wanted.
+ * @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {{y: (row: number) => number, width: number, colour: (head: number) => string, dash: (head: number) => number[], opacity: (weight: number) => number, wanted: () => boolean}} given */
+export async function drawLines(context, lines, { y, width, colour, dash, opacity, wanted }) {
+  const sorted = [...lines].sort((one, other) => other.weight - one.weight);
   context.lineWidth = 1.5;
-  // the faintest first, so that what is strong stays on top; each its own stroke, which is drawn faster than many as one
-  for (const line of [...lines].sort((one, other) => one.weight - other.weight)) {
-    context.globalAlpha = opacity(line.weight);
-    context.strokeStyle = colour(line.head);
-    context.setLineDash(dash(line.head));
-    context.beginPath();
-    context.moveTo(0, y(line.query));
-    context.lineTo(width, y(line.key));
-    context.stroke();
+  context.globalCompositeOperation = "destination-over";
+  for (let start = 0, count = AT_ONCE; start < sorted.length; start += count, count = start) {
+    if (start) await new Promise(requestAnimationFrame);
+    if (!wanted()) return;
+    // each its own stroke, which is drawn faster than many as one
+    for (const line of sorted.slice(start, start + count)) {
+      context.globalAlpha = opacity(line.weight);
+      context.strokeStyle = colour(line.head);
+      context.setLineDash(dash(line.head));
+      context.beginPath();
+      context.moveTo(0, y(line.query));
+      context.lineTo(width, y(line.key));
+      context.stroke();
+    }
   }
-  context.globalAlpha = 1;
-  context.setLineDash([]);
 }
 
 /** The line nearest to a point, if one is within a few pixels. @param {Line[]} lines */

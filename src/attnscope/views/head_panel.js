@@ -163,8 +163,9 @@ export class HeadPanel {
     const opacity = (weight) => this.#opacity(weight);
     const { heads } = this.layers.described;
     const given = { y, width: middle, opacity, colour: (head) => this.colour(head), dash: (head) => (head % 16 < 8 ? [] : [5, 3]) };
-    drawLines(sharp(this.lines, middle, height), drawn, given);
-    this.#scene = { lines: drawn, y, width: middle };
+    const scene = { lines: drawn, y, width: middle };
+    this.#scene = scene;
+    this.frame.busy(drawLines(sharp(this.lines, middle, height), drawn, { ...given, wanted: () => this.#scene === scene }));
     // what was drawn, for whoever wants to check it against the weights
     this.lines.scene = drawn.map((line) => ({ query: this.columns.queries.shown[line.query], key: this.columns.keys.shown[line.key], head: heads[line.head], weight: line.weight, from: y(line.query), to: y(line.key), opacity: opacity(line.weight), colour: this.colour(line.head) }));
     this.words.say(inSight.length - drawn.length);

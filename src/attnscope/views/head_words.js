@@ -1,6 +1,6 @@
 // What the head view says: of a token, of a pair, of all that is not drawn, and as a table.
 
-import { exact, percent } from "./drawing.js";
+import { exact, percent, thousands } from "./drawing.js";
 
 /** The words of a panel: they read what it shows and change nothing. */
 export class HeadWords {
@@ -72,8 +72,8 @@ export class HeadWords {
     const { left, lines } = this.panel.found;
     const said = [];
     const share = (mass) => percent(left.mass > 0 ? mass / left.mass : 0);
-    if (faint) said.push(`of the lines in sight the ${this.most.toLocaleString("en")} strongest are drawn, ${faint.toLocaleString("en")} are not`);
-    if (left.faint) said.push(`${left.faint.toLocaleString("en")} lines too faint to be seen are not drawn (${share(left.faintMass)} of the attention)`);
+    if (faint) said.push(`of the lines in sight the ${thousands(this.most)} strongest are drawn, ${thousands(faint)} are not`);
+    if (left.faint) said.push(`${thousands(left.faint)} lines too faint to be seen are not drawn (${share(left.faintMass)} of the attention)`);
     if (left.below) said.push(`${left.below} lines below ${this.panel.frame.get("threshold", 0).toFixed(3)} are not drawn (${share(left.belowMass)} of the attention)`);
     if (left.hiddenMass > 1e-6 * left.mass) said.push(`tokens that are hidden take ${share(left.hiddenMass)}`);
     const { kept } = this.panel.layers.described;
@@ -103,7 +103,7 @@ export class HeadWords {
     each((weight, query, key, place) => weight >= limit && rows.push({ weight, query, key, place }));
     const largest = rows.sort((one, other) => other.weight - one.weight).slice(0, most);
     return {
-      caption: `Layer ${this.panel.frame.get("layer", this.panel.layers.described.layers[0])}: the ${largest.length} largest of ${weights.length.toLocaleString("en")} weights that are shown`,
+      caption: `Layer ${this.panel.frame.get("layer", this.panel.layers.described.layers[0])}: the ${largest.length} largest of ${thousands(weights.length)} weights that are shown`,
       columns: ["From", "To", "Head", "Weight"],
       rows: largest.map(({ weight, query, key, place }) => {
         const head = this.panel.heads()[place];

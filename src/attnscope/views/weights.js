@@ -10,10 +10,14 @@ let halves = null;
 function halfFloats() {
   if (halves) return halves;
   halves = new Float32Array(65536);
-  for (let bits = 0; bits < 65536; bits++) {
-    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-    const size = exponent === 31 ? (fraction ? NaN : Infinity) : exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024);
-    halves[bits] = bits & 32768 ? -size : size;
+  for (let exponent = 0; exponent < 32; exponent++) {
+    const step = 2 ** (Math.max(exponent, 1) - 25);
+    const whole = exponent ? 1024 : 0;
+    for (let fraction = 0; fraction < 1024; fraction++) {
+      const size = exponent === 31 ? (fraction ? NaN : Infinity) : step * (whole + fraction);
+      halves[(exponent << 10) | fraction] = size;
+      halves[32768 | (exponent << 10) | fraction] = -size;
+    }
   }
   return halves;
 }
@@ -84,7 +88,7 @@ function decoded(buffer, { code, kept, shape: [heads, queries, keys] }) {
   const largest = code === "uint8" ? take(Float32Array, rows) : null;
   const codes = take(code === "uint8" ? Uint8Array : Uint16Array, rows * width);
   const values = new Float32Array(rows * keys);
-  const halves = halfFloats();
+  const table = largest ? null : halfFloats();
   const off = new Float32Array(rows);
   for (let row = 0; row < rows; row++) {
     let [factor, sum] = [1, 0];
@@ -98,7 +102,7 @@ function decoded(buffer, { code, kept, shape: [heads, queries, keys] }) {
     }
     for (let place = 0; place < width; place++) {
       const coded = codes[row * width + place];
-      values[row * keys + (places ? places[row * width + place] : place)] = largest ? coded * coded * factor : halves[coded];
+      values[row * keys + (places ? places[row * width + place] : place)] = largest ? coded * coded * factor : table[coded];
     }
   }
   // half a step of the code at the value, and what bringing the row to its sum has moved it
