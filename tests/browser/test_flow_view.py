@@ -186,6 +186,30 @@ def test_words_add_up_and_hidden_tokens_are_still_computed_with(page, tmp_path):
     assert top[0]["value"] == pytest.approx(graph_of(record)[3, 2:5, 5].mean(), abs=1e-12)
 
 
+def test_lines_too_faint_to_be_seen_are_counted(page, tmp_path):
+    weights = torch.tensor([0.9, 0.06, 0.03, 0.0095, 0.0005]).expand(1, 1, 1, 5, 5)
+    opened(page, tmp_path, flow(AttentionRecord.from_weights(list(weights), list("abcde"), False), 0))
+    # from the source at the only layer there are five lines in each panel, the strongest 0.95 and the weakest two
+    # 0.00475 and 0.00025, of which one is below 1/255 of 0.95
+    assert [len(scene(page, place)["edges"]) for place in range(3)] == [4, 4, 4]
+    assert "3 lines too faint to be seen, below 1/255 of the strongest, are not drawn." in (
+        page.locator(".said").inner_text()
+    )
+
+
+def test_who_reads_by_key_stays_on_the_token_when_tokens_become_words(page, seen, tmp_path):
+    opened(page, tmp_path, flow(record_of(), 0))
+    panel(page, 0).locator(".keys .token").nth(4).focus()
+    drawn = page.locator(".view").get_attribute("data-drawn")
+    page.keyboard.press("w")
+    page.wait_for_function("drawn => document.querySelector('.view').dataset.drawn > drawn", arg=drawn)
+    assert page.evaluate("document.activeElement.textContent") == "unbelievable"
+    assert page.locator(".note div").first.inner_text() == "“unbelievable”"
+    page.keyboard.press("Shift+Enter")
+    assert state(page, "keys") == [2, 3, 4]
+    assert seen.errors == []
+
+
 def test_saturation_is_said_in_words_and_by_layer(page, tmp_path):
     record = record_of()
     opened(page, tmp_path, flow(record))

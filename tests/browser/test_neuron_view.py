@@ -139,7 +139,7 @@ def test_pointer_and_keys_choose_query_and_keys(page, seen, tmp_path):
     assert numbers(page)["2 pinned keys together"] == pytest.approx(together, abs=0.005)
     keys.nth(2).focus()
     page.keyboard.press("p")
-    assert page.evaluate("document.activeElement.dataset.row") == "1"
+    assert page.evaluate("document.activeElement.dataset.place") == "1"
     after(page, lambda: page.keyboard.press("Enter"))
     after(page, lambda: page.keyboard.press("Escape"))
     assert state(page, "keys") == []

@@ -142,6 +142,29 @@ def test_layers_and_another_query_show_the_rows_of_the_map(opened, record):
     assert state(opened)["queries"] == []
 
 
+def test_a_query_that_attends_to_nothing_leaves_the_read_out_and_says_so(page, record, tmp_path):
+    weights = record.weights.clone()
+    weights[:, :, 6] = 0
+    masked = [place == 6 for place in range(len(TOKENS))]
+    silent = AttentionRecord.from_weights(
+        weights, TOKENS, causal=False, special=SPECIAL, readout=0, masked_queries=masked
+    )
+    link = f"#{quote(json.dumps([{'queries': [6]}]))}"
+    opened = open_view(page, scores([raw(silent), rollout(silent)], record=silent), tmp_path, link)
+    assert scene(opened)["queries"] == [6]
+    assert scene(opened)["rows"][0]["scores"] == pytest.approx(raw(silent).scores.tolist(), abs=1e-12)
+    said = opened.locator(".said").inner_text()
+    assert said.startswith("Shown: read-out, as the method scores by itself.")
+    assert "“is” attends to nothing: in its place the read-out is shown." in said
+    cell(opened, 0, 1).hover()
+    assert reading(opened).endswith("read-out, as the method scores by itself")
+    opened.locator(".head .token").nth(4).click(modifiers=["Shift"])
+    settle(opened)
+    said = opened.locator(".said").inner_text()
+    assert said.startswith(f"Shown: query “key”, layer {LAYERS - 1}.")
+    assert "“is” attends to nothing: left out of the mean." in said
+
+
 def test_words_special_tokens_and_sums(opened, record):
     opened.keyboard.press("Tab")
     opened.get_by_label("Special tokens").click()

@@ -254,7 +254,7 @@ def test_what_scrolls_inside_does_not_stretch_the_page(opened):
 
 def test_keys_alone_do_everything(opened, tables, seen):
     choose(opened, "Map", "distance")
-    opened.locator(".controls button").focus()
+    opened.get_by_role("button", name="Keys").focus()
     opened.keyboard.press("Tab")
     assert opened.evaluate("document.activeElement.className") == "cells"
     assert opened.evaluate("getComputedStyle(document.activeElement).outlineWidth") == "2px"
@@ -378,6 +378,25 @@ def test_canvases_are_sharp_on_a_dense_screen(browser, tables, tmp_path):
     wide, shown = page.locator(".cells").evaluate("canvas => [canvas.width, canvas.getBoundingClientRect().width]")
     context.close()
     assert wide == 2 * shown
+
+
+def test_the_scale_has_no_seams_at_any_density(browser, tables, tmp_path):
+    address = survey(tables, CARD, statistic="distance").save(tmp_path / "scale.html").as_uri()
+    for density in (1, 1.25, 1.5):
+        context = browser.new_context(device_scale_factor=density)
+        page = context.new_page()
+        page.goto(address)
+        pixels = page.locator(".legend canvas").evaluate(
+            """canvas => {
+              const [left, width] = [20, 240].map((length) => Math.round(length * devicePixelRatio));
+              const middle = Math.round(6 * devicePixelRatio);
+              return [...canvas.getContext("2d").getImageData(left + 2, middle, width - 4, 1).data];
+            }"""
+        )
+        context.close()
+        assert set(pixels[3::4]) == {255}
+        greens = pixels[1::4]
+        assert greens == sorted(greens, reverse=True)
 
 
 def test_two_views_on_one_page_keep_apart(page, tables, seen, tmp_path):

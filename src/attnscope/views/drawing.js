@@ -61,16 +61,28 @@ export function hatch(context, left, top, width, height, colour) {
   context.restore();
 }
 
+/** The colours of a scale side by side, each on whole pixels of the screen: between them nothing shines through.
+ * @param {CanvasRenderingContext2D} context @param {{left: number, top: number, width: number, height: number}} box
+ * @param {(share: number) => string} colour from 0 to 1 */
+export function drawRamp(context, { left, top, width, height }, colour) {
+  const density = context.getTransform().a;
+  const [start, end, high, low] = [left, left + width, top, top + height].map((place) => Math.round(place * density));
+  context.save();
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  for (let pixel = start; pixel < end; pixel++) {
+    context.fillStyle = colour((pixel - start) / (end - start - 1));
+    context.fillRect(pixel, high, 1, low - high);
+  }
+  context.restore();
+}
+
 /** The scale with its ends and quarters in real units.
  * @param {HTMLCanvasElement} canvas @param {{signed?: boolean, root: boolean, largest: number}} scale */
 export function drawScale(canvas, scale, palette) {
   const [left, room] = [20, 240];
   const context = sharp(canvas, room + 2 * left, 32);
   const steps = scale.signed ? palette.diverging : palette.sequential;
-  steps.forEach((colour, step) => {
-    context.fillStyle = colour;
-    context.fillRect(left + (step / steps.length) * room, 0, room / steps.length + 0.5, 12);
-  });
+  drawRamp(context, { left, top: 0, width: room, height: 12 }, (share) => steps[Math.round(share * (steps.length - 1))]);
   context.strokeStyle = palette.read("line");
   context.strokeRect(left + 0.5, 0.5, room - 1, 11);
   context.textAlign = "center";

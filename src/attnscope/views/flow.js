@@ -1,11 +1,13 @@
 // The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow.
 
-import { colours, element, percent, thousands } from "./drawing.js";
+import { colours, element, percent } from "./drawing.js";
 import { FlowGraph, betweenUnits, drawnEdges } from "./flow_graph.js";
 import { FlowPanel } from "./flow_panel.js";
-import { ABOUT, endWords, saturationWords, sixDigits } from "./flow_words.js";
+import { ABOUT, FlowWords } from "./flow_words.js";
 import { Frame } from "./frame.js";
-import { hasPieces, unitsOf } from "./units.js";
+import { quietControl, wordsControl } from "./record_controls.js";
+import { pinnedAfter } from "./token_list.js";
+import { unitsOf } from "./units.js";
 
 const STATE = ["layer", "queries", "keys", "words", "special", "threshold", "root"];
 const MARGIN = 40;
@@ -15,15 +17,15 @@ const PREVIEWED = 48;
 /** The three panels and what they share. */
 class FlowView {
   #preview = null;
-  #graph = null;
+  graph = null;
 
   /** @param {import("./frame.js").Frame} frame @param {object} payload */
   constructor(frame, payload) {
-    Object.assign(this, { frame, payload });
+    Object.assign(this, { frame, payload, words: new FlowWords(this) });
     const told = {
       choose: (side, column, more) => this.#choose(side, column, more),
       over: (panel, side, column, box) => this.#over(panel, side, column, box),
-      overEdge: (panel, edge, place) => this.#overEdge(panel, edge, place),
+      overEdge: (panel, edge, place) => frame.tell(place, this.words.aboutEdge(panel, edge)),
       leave: () => this.#leave(),
       scrolled: (panel) => this.#scrolled(panel),
     };
@@ -59,14 +61,14 @@ class FlowView {
 
   async draw() {
     const { frame, payload } = this;
-    this.#graph ??= await FlowGraph.read(frame.model, payload);
+    this.graph ??= await FlowGraph.read(frame.model, payload);
     this.palette = colours(frame.el);
     const special = frame.get("special", true);
     this.units = unitsOf(payload.keys, Boolean(frame.get("words", false)));
     this.shown = this.units.flatMap((unit, place) => (special || (!unit.special && !unit.sink) ? [place] : []));
     this.#layOut();
     for (const panel of this.panels) this.#paint(panel);
-    this.#say();
+    this.words.say();
   }
 
   /** Three panels beside each other where the tokens fit, else below each other; labels upright where columns are narrow. */
@@ -105,13 +107,12 @@ class FlowView {
 
   /** What a panel shows, computed anew only where something of it has changed. */
   #found(panel) {
-    const { top, sources, targets, units, shown, frame } = this;
+    const { top, sources, targets, units, shown, frame, graph } = this;
     const { method } = panel.about;
     const threshold = frame.get("threshold", 0);
     const signature = JSON.stringify([top, sources, method === "flow" ? targets : null, units.length, shown, threshold]);
     if (panel.signature === signature) return panel.found;
     panel.signature = signature;
-    const graph = this.#graph;
     const quiet = method === "flow" && !targets.length;
     const attention = method === "raw" || quiet;
     const passing = attention ? graph.raw(top) : method === "rollout" ? graph.rollout(top, sources) : graph.flow(top, sources, targets);
@@ -142,64 +143,7 @@ class FlowView {
     const { method } = panel.about;
     const found = this.#found(panel);
     panel.paint({ ...found, most: found.scores ? Math.max(...found.scores) : 0, top, sources: this.#columns(sources), targets: method === "flow" ? this.#columns(targets) : [] }, this.palette, Boolean(frame.get("root", false)));
-    panel.result.textContent = method === "flow" ? this.#flowResult(panel) : this.#result(panel);
-  }
-
-  // ---- in words
-
-  #names(places) {
-    const columns = new Set();
-    for (const place of places) columns.add(this.units.findIndex((unit) => unit.places.includes(place)));
-    const whole = [...columns].map((unit) => (this.units[unit].places.every((place) => places.includes(place)) ? this.units[unit].text : places.filter((place) => this.units[unit].places.includes(place)).map((place) => this.payload.keys.texts[place]).join(" + ")));
-    return whole.map((text) => `“${text.length > 24 ? `${text.slice(0, 24)}…` : text}”`).join(" + ");
-  }
-
-  #result({ shown: { scores } }) {
-    const best = scores.reduce((best, score, column) => (score > scores[best] ? column : best), 0);
-    return `Most to ${this.#names(this.units[this.shown[best]].places)}: ${sixDigits(scores[best])}`;
-  }
-
-  #flowResult(panel) {
-    const { top, sources, targets } = this;
-    const from = `from ${this.#names(sources)} at layer ${this.payload.layers[top]}`;
-    if (!targets.length) {
-      if (panel.shown.scores) return `${this.#result(panel)}. Choose an input token to see what holds its flow back.`;
-      return `Flow ${from} to every token was not computed, because this text is long: ask for it with queries= and layer=. Choose an input token for the flow to it alone.`;
-    }
-    // where Python has computed it, its number is shown
-    const known = this.#graph.scores("flow", top, sources);
-    const value = known ? targets.reduce((sum, target) => sum + known[target], 0) : panel.found.value;
-    const pairs = sources.length * targets.length;
-    const end = pairs === 1 ? endWords(this.#graph.end(top, sources, targets[0])) : "";
-    const cut = pairs === 1 ? `Minimum cut: ${panel.found.arcs} ${panel.found.arcs === 1 ? "edge" : "edges"}, bold` : `${pairs} pairs, each flow by itself, ${sources.length > 1 ? "averaged over the sources, " : ""}summed over the targets; their minimum cuts are bold`;
-    return `Flow ${from} to ${this.#names(targets)}: ${sixDigits(value)}${end}. ${cut}.`;
-  }
-
-  #say() {
-    const { frame, payload, top } = this;
-    const parts = [`Edges are ${payload.heads}, with ${percent(payload.residual)} residual connection. A maximum flow may take other ways as well; its value and the cut nearest the source stay the same. Lines and tokens: ink is ${frame.get("root", false) ? "the square root of" : "proportional to"} the number, from 0 to the largest of each panel.`];
-    const threshold = frame.get("threshold", 0);
-    const [, rollout] = this.panels;
-    if (threshold) parts.push(`Lines below ${threshold.toFixed(3)} are not drawn: ${percent(rollout.found.left.below / (top + 1))} of the mass of rollout.`);
-    const sum = (scores) => scores.reduce((whole, score) => whole + score, 0);
-    if (this.shown.length < this.units.length) parts.push(`Special tokens and sinks are out of sight only: everything is computed on all tokens, and they hold ${percent(Math.max(1 - sum(rollout.found.scores) / sum(rollout.found.tokens), 0))} of the rollout.`);
-    const faint = this.panels.reduce((sum, panel) => sum + (panel.faint ?? 0), 0);
-    if (faint) parts.push(`${thousands(faint)} of the faintest lines in sight are not drawn.`);
-    const { sources, layers } = payload.computed;
-    if (sources.length < payload.keys.texts.length) parts.push(`This text is long, so flow to every token was ${sources.length ? `computed from ${this.#names(sources.slice(0, 4))}${sources.length > 4 ? ` and ${sources.length - 4} more` : ""} at layer ${layers.map((place) => payload.layers[place]).join(", ")} only: name others` : "not computed: name the sources"} with queries=. Raw attention, rollout and the flow of one pair are here for every token.`);
-    if (payload.code === "float32") parts.push("The browser computes on weights of seven digits.");
-    frame.said.textContent = parts.join(" ");
-    this.said.textContent = saturationWords(payload, payload.saturation.find(({ layer }) => layer === payload.layers[top]), this.#ownSaturation());
-    const target = this.targets.length ? ` Flow panel: ${this.panels[2].result.textContent}` : "";
-    frame.summary.textContent = `Source ${this.#names(this.sources)} at layer ${payload.layers[top]}. Rollout: ${this.panels[1].result.textContent}.${target}`;
-  }
-
-  /** How many flows from the source are just a limit, of all tokens that it can reach; null for several sources. */
-  #ownSaturation() {
-    const { top, sources: [source, ...more], payload } = this;
-    if (more.length || this.#graph.place(top, source) < 0) return null;
-    const tokens = payload.keys.texts.flatMap((_, token) => (payload.causal && token > source ? [] : [token]));
-    return { name: this.#names([source]), met: tokens.filter((token) => this.#graph.end(top, [source], token)).length, of: tokens.length };
+    panel.result.textContent = this.words.result(panel);
   }
 
   // ---- pointing and choosing
@@ -207,33 +151,24 @@ class FlowView {
   #choose(side, column, more) {
     const { places } = this.units[this.shown[column]];
     const chosen = side === "queries" ? this.sources : this.frame.get("keys", []);
-    const others = chosen.filter((place) => !places.includes(place));
-    const on = others.length < chosen.length;
-    const next = more ? (on ? others : [...chosen, ...places]) : on && side === "keys" ? [] : places;
+    const next = pinnedAfter(chosen, places, more);
     this.#preview = null;
     // there is always a source
-    if (next.length || side === "keys") this.frame.set({ [side]: [...next].sort((one, other) => one - other) });
+    this.frame.set({ [side]: (side === "queries" && !next.length ? [...places] : next).sort((one, other) => one - other) });
   }
 
   #same(side, column) {
     for (const panel of this.panels) for (const [name, list] of Object.entries(panel.lists)) {
-      [...list.children].forEach((token, place) => token.classList.toggle("same", name === side && place === column));
+      list.tokens.forEach((token, place) => token.classList.toggle("same", name === side && place === column));
     }
   }
 
   #over(panel, side, column, box) {
     const { places } = this.units[this.shown[column]];
     this.#same(side, column);
-    if (side === "queries") return this.frame.tell(null, [this.#names(places), `layer ${this.payload.layers[this.top]}`, "click to start from here"]);
-    const lines = [this.#names(places)];
-    for (const { about, shown: { scores } } of this.panels) {
-      if (!scores) continue;
-      const rank = 1 + scores.filter((score) => score > scores[column]).length;
-      const end = about.method === "flow" && places.length === 1 ? endWords(this.#graph.end(this.top, this.sources, places[0])) : "";
-      lines.push(`${about.title}: ${sixDigits(scores[column])}, rank ${rank} of ${scores.length}${end}`);
-    }
+    if (side === "queries") return this.frame.tell(null, [this.words.names(places), `layer ${this.payload.layers[this.top]}`, "click to start from here"]);
     this.#look(places);
-    return this.frame.tell({ x: box.left, y: box.bottom - 8 }, lines);
+    return this.frame.tell({ x: box.left, y: box.bottom - 8 }, this.words.aboutToken(column));
   }
 
   /** Shows the flow to a token for as long as the pointer rests there, unless a target is chosen. */
@@ -242,19 +177,7 @@ class FlowView {
     const next = places && free ? places : null;
     if (JSON.stringify(next) === JSON.stringify(this.#preview)) return;
     this.#preview = next;
-    if (this.#graph) this.#paint(this.panels[2]);
-  }
-
-  #overEdge(panel, { layer, query, key, value }, place) {
-    const { method } = panel.about;
-    const unit = (column) => this.units[this.shown[column]].places;
-    const lines = [`${this.#names(unit(query))} → ${this.#names(unit(key))}`];
-    const cut = panel.shown.cut.find((edge) => edge.layer === layer && edge.query === query && edge.key === key);
-    const here = panel.shown.edges.find((edge) => edge.layer === layer && edge.query === query && edge.key === key);
-    const words = { raw: "attention with the residual", rollout: "share of the mass", flow: panel.shown.quiet ? "capacity" : "flow" }[method];
-    lines.push(`Layer ${this.payload.layers[layer]}: ${words} ${sixDigits(here ? here.value : cut ? 0 : value)}`);
-    if (cut) lines.push(`In the minimum cut, capacity ${sixDigits(cut.value)}`);
-    this.frame.tell(place, lines);
+    if (this.graph) this.#paint(this.panels[2]);
   }
 
   #leave() {
@@ -272,12 +195,7 @@ class FlowView {
 
   /** The rows of the table: every token that is shown, by every method. */
   table() {
-    const [raw, rollout, flow] = this.panels.map((panel) => panel.shown?.scores ?? null);
-    return {
-      caption: `What each input token gets from ${this.#names(this.sources)} at layer ${this.payload.layers[this.top]}`,
-      columns: ["Token", "Raw attention", "Rollout", "Flow"],
-      rows: this.shown.map((unit, column) => [this.units[unit].text, ...[raw, rollout, flow].map((scores) => (scores ? sixDigits(scores[column]) : "not computed"))]),
-    };
+    return this.words.table();
   }
 }
 
@@ -289,8 +207,8 @@ export function render({ model, el }) {
   const view = new FlowView(frame, payload);
   frame.stepper("Layer of the source", "layer", payload.layers);
   frame.threshold();
-  if (hasPieces(payload.keys)) frame.check("Words", "words", "w", "words or tokens");
-  if (payload.keys.special.length || payload.keys.sinks.length) frame.check(payload.keys.special.length ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+  wordsControl(frame, payload.keys);
+  quietControl(frame, payload.keys);
   frame.check("Square-root scale", "root");
   frame.body.append(view.node);
   frame.said.before(view.said);

@@ -148,7 +148,7 @@ export function drawnEdges(grids, count, { shown, threshold, reached }) {
   const column = new Int32Array(count).fill(-1);
   shown.forEach((unit, place) => (column[unit] = place));
   const found = [];
-  const left = { below: 0, hidden: 0, all: 0 };
+  const left = { below: 0, hidden: 0, all: 0, faint: 0 };
   let from = reached ? new Set(reached) : null;
   let largest = 0;
   for (let layer = grids.length - 1; layer >= 0; layer--) {
@@ -171,9 +171,12 @@ export function drawnEdges(grids, count, { shown, threshold, reached }) {
         // the strongest are met from the top on, so that most of what is too faint is never kept
         if (value > largest) largest = value;
         if (value >= largest * FAINT) found.push({ layer, query: column[query], key: column[key], value });
+        else left.faint++;
       }
     }
     from = next;
   }
-  return { edges: found.filter(({ value }) => value >= largest * FAINT), largest, left };
+  const edges = found.filter(({ value }) => value >= largest * FAINT);
+  left.faint += found.length - edges.length;
+  return { edges, largest, left };
 }

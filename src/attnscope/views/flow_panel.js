@@ -1,6 +1,7 @@
 // One panel of the flow view: layers as rows, tokens as columns, what passes between them by one method.
 
-import { element, inkOn, sharp, short } from "./drawing.js";
+import { drawRamp, element, inkOn, sharp, short } from "./drawing.js";
+import { TokenList } from "./token_list.js";
 
 const LEFT = 40;
 const LEGEND = 96;
@@ -23,13 +24,9 @@ export class FlowPanel {
   constructor(about, told) {
     Object.assign(this, { about, told });
     this.canvas = element("canvas", { className: "graph" });
-    this.lists = {
-      queries: element("div", { className: "ends queries", role: "listbox", ariaLabel: `${about.title}: source`, ariaMultiselectable: "true" }),
-      keys: element("div", { className: "ends keys", role: "listbox", ariaLabel: `${about.title}: input tokens`, ariaMultiselectable: "true" }),
-    };
-    for (const [side, list] of Object.entries(this.lists)) this.#listen(side, list);
-    const { queries, keys } = this.lists;
-    this.grid = element("div", { className: "grid" }, queries, element("div", { className: "cell" }, this.canvas), keys);
+    const list = (side, words) => new TokenList({ name: `ends ${side}`, label: `${about.title}: ${words}`, room: 12, look: (column, box) => told.over(this, side, column, box), leave: () => told.leave(), pin: (column, more) => told.choose(side, column, more) });
+    this.lists = { queries: list("queries", "source"), keys: list("keys", "input tokens") };
+    this.grid = element("div", { className: "grid" }, this.lists.queries.node, element("div", { className: "cell" }, this.canvas), this.lists.keys.node);
     this.area = element("div", { className: "area", tabIndex: -1 }, this.grid);
     this.result = element("p", { className: "result" });
     this.scales = { lines: this.#scale(about.line), tokens: this.#scale(about.token) };
@@ -46,39 +43,16 @@ export class FlowPanel {
     return { strip, most, node: element("div", { className: "scale" }, element("span", {}, words), element("span", {}, "0"), strip, most) };
   }
 
-  #listen(side, list) {
-    const of = (event) => event.target.closest?.(".token");
-    const over = (event) => of(event) && this.told.over(this, side, Number(of(event).dataset.column), of(event).getBoundingClientRect());
-    list.addEventListener("pointerover", over);
-    list.addEventListener("focusin", over);
-    list.addEventListener("pointerleave", () => this.told.leave());
-    list.addEventListener("focusout", () => this.told.leave());
-    list.addEventListener("click", (event) => of(event) && this.told.choose(side, Number(of(event).dataset.column), event.shiftKey));
-    list.addEventListener("keydown", (event) => {
-      const next = list.children[Number(of(event)?.dataset.column) + ({ n: 1, p: -1 }[event.key] ?? NaN)];
-      if (!next || event.ctrlKey || event.metaKey || event.altKey) return;
-      [of(event).tabIndex, next.tabIndex] = [-1, 0];
-      next.focus();
-      event.preventDefault();
-    });
-  }
-
   /** Sets the tokens and the size. @param {import("./units.js").Unit[]} units @param {Geometry} size @param {number[]} numbers of the layers */
   lay(units, size, numbers) {
     Object.assign(this, { units, size, numbers });
     const width = LEFT + units.length * size.column;
     this.grid.style.width = `${width}px`;
     for (const list of Object.values(this.lists)) {
-      list.style.height = `${size.labels}px`;
-      list.classList.toggle("upright", size.upright);
-      const made = units.map((unit, column) => {
-        const token = element("button", { type: "button", className: `token${unit.special ? " special" : ""}${unit.join ? " join" : ""}`, role: "option", tabIndex: column ? -1 : 0, dir: "auto", title: unit.text.length > 12 ? unit.text.slice(0, 200) : "" }, unit.text.slice(0, 60));
-        token.dataset.column = String(column);
-        token.style.left = `${LEFT + column * size.column}px`;
-        token.style.width = `${size.column}px`;
-        return token;
-      });
-      list.replaceChildren(...made);
+      list.fill(units);
+      list.node.style.height = `${size.labels}px`;
+      list.node.classList.toggle("upright", size.upright);
+      list.tokens.forEach((token, column) => Object.assign(token.style, { left: `${LEFT + column * size.column}px`, width: `${size.column}px` }));
     }
     this.width = Math.min(width, this.area.clientWidth || width);
   }
@@ -115,10 +89,10 @@ export class FlowPanel {
   #paintTokens() {
     const { shown, palette } = this;
     const { queries, keys } = this.lists;
-    const [sources, targets] = [new Set(shown.sources), new Set(shown.targets)];
-    [...queries.children].forEach((token, column) => token.setAttribute("aria-selected", String(sources.has(column))));
-    [...keys.children].forEach((token, column) => {
-      token.setAttribute("aria-selected", String(targets.has(column)));
+    const places = (columns) => columns.flatMap((column) => this.units[column].places);
+    queries.select(places(shown.sources));
+    keys.select(places(shown.targets));
+    keys.tokens.forEach((token, column) => {
       const colour = shown.scores ? palette.sequential[Math.round(255 * this.#share(shown.scores[column] / (shown.most || 1)))] : "";
       token.style.background = colour;
       token.style.color = colour ? inkOn(colour) : "";
@@ -135,7 +109,7 @@ export class FlowPanel {
     const context = sharp(this.canvas, width, height);
     const inSight = (column) => this.x(column) > LEFT - size.column && this.x(column) < width + size.column;
     let edges = shown.edges.filter(({ query, key }) => inSight(query) || inSight(key));
-    this.faint = Math.max(edges.length - MOST_EDGES, 0);
+    this.crowded = Math.max(edges.length - MOST_EDGES, 0);
     edges = edges.sort((one, other) => other.value - one.value).slice(0, MOST_EDGES).reverse();
     context.save();
     context.beginPath();
@@ -211,12 +185,11 @@ export class FlowPanel {
   #paintScale({ strip, most, node }, largest, at) {
     node.style.visibility = largest ? "" : "hidden";
     const context = sharp(strip, LEGEND, 8);
-    for (let pixel = 0; pixel < LEGEND; pixel++) {
-      const { alpha, colour } = at((pixel + 0.5) / LEGEND);
+    drawRamp(context, { left: 0, top: 0, width: LEGEND, height: 8 }, (share) => {
+      const { alpha, colour } = at(share);
       context.globalAlpha = alpha;
-      context.fillStyle = colour;
-      context.fillRect(pixel, 0, 1, 8);
-    }
+      return colour;
+    });
     most.textContent = short(largest);
   }
 

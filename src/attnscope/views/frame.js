@@ -159,7 +159,8 @@ export class Frame {
   // ---- what is read out
 
   /** Reads out lines: below the view, and with a place in a note beside it; without lines both are empty.
-   * @param {{x: number, y: number} | null} place in the window @param {string[]} [lines] */
+   * @param {{x: number, y: number, wide?: number} | null} place in the window, and how much left of it a note leaves free
+   * @param {string[]} [lines] */
   tell(place, lines = []) {
     this.note.hidden = !place || !lines.length;
     this.reading.textContent = lines.join(" · ");
@@ -169,7 +170,7 @@ export class Frame {
     const [width, height] = [this.note.offsetWidth, this.note.offsetHeight];
     const left = place.x - around.left + 12;
     const top = place.y - around.top + 12;
-    this.note.style.left = `${Math.max(0, left + width > around.width ? left - width - 24 : left)}px`;
+    this.note.style.left = `${Math.max(0, left + width > around.width ? left - width - 24 - (place.wide ?? 0) : left)}px`;
     this.note.style.top = `${Math.max(0, place.y + 12 + height > window.innerHeight ? top - height - 24 : top)}px`;
   }
 

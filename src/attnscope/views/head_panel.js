@@ -3,6 +3,7 @@
 import { colours, element, sharp } from "./drawing.js";
 import { drawLines, lineAt, linesOf, strongest } from "./head_lines.js";
 import { HeadWords } from "./head_words.js";
+import { TokenList, pinnedAfter } from "./token_list.js";
 import { unitsOf } from "./units.js";
 
 const ROW = 24;
@@ -28,20 +29,13 @@ export class HeadPanel {
     this.lines = element("canvas", { className: "lines" });
     this.strip = element("canvas", { className: "strip", title: "The whole text: click to go there" });
     this.columns = {};
-    for (const side of ["queries", "keys"]) {
-      const list = element("div", { className: `tokens ${side}`, role: "listbox", ariaLabel: side === "queries" ? "Tokens that attend" : "Tokens attended to", ariaMultiselectable: "true" });
-      const figures = element("canvas", { className: "figures" });
-      this.columns[side] = { list, figures, units: [], shown: [] };
-      list.addEventListener("pointerover", (event) => this.#pointed(side, event));
-      list.addEventListener("pointerleave", () => this.hover(null));
-      list.addEventListener("focusin", (event) => this.#pointed(side, event));
-      list.addEventListener("focusout", () => this.hover(null));
-      list.addEventListener("click", (event) => this.#clicked(side, event));
-      list.addEventListener("keydown", (event) => this.#moved(side, event));
+    for (const [side, label] of [["queries", "Tokens that attend"], ["keys", "Tokens attended to"]]) {
+      const list = new TokenList({ name: `column ${side}`, label, look: (row, box) => this.#pointed(side, row, box), leave: () => this.hover(null), pin: (row, more) => this.#pin(side, row, more) });
+      this.columns[side] = { list, figures: element("canvas", { className: "figures" }), units: [], shown: [] };
     }
     const { queries, keys } = this.columns;
     const sticky = (canvas) => element("div", { className: "cell" }, canvas);
-    this.grid = element("div", { className: "columns" }, sticky(queries.figures), queries.list, sticky(this.lines), keys.list, sticky(keys.figures));
+    this.grid = element("div", { className: "columns" }, sticky(queries.figures), queries.list.node, sticky(this.lines), keys.list.node, sticky(keys.figures));
     this.area = element("div", { className: "area", tabIndex: -1 }, this.grid);
     this.area.style.maxHeight = `${MOST_HEIGHT}px`;
     this.node = element("div", { className: "head-panel" }, this.area, this.strip);
@@ -84,36 +78,14 @@ export class HeadPanel {
       const column = this.columns[side];
       column.units = unitsOf(payload[side], words);
       column.shown = column.units.flatMap((unit, place) => (needed(side, unit) ? [place] : []));
-      this.#fill(side);
+      column.list.fill(column.shown.map((place) => column.units[place]));
+      column.list.select(frame.get(side, []));
     }
     const { queries, keys } = this.columns;
     const given = { shape: described.shape, queries: queries.units, keys: keys.units, shownQueries: queries.shown, shownKeys: keys.shown, masked: this.masked, threshold: frame.get("threshold", 0), opacity: (weight) => this.#opacity(weight), between: allowed };
     this.found = linesOf(layer, this.heads(), given);
     this.#layOut();
     this.paint();
-  }
-
-  /** Makes the tokens of one column; only what has changed. */
-  #fill(side) {
-    const { list, units, shown } = this.columns[side];
-    const pinned = new Set(this.frame.get(side, []));
-    const signature = JSON.stringify([shown, units.length]);
-    if (list.dataset.signature !== signature) {
-      const held = list.contains(document.activeElement) ? Number(document.activeElement.dataset.row) : -1;
-      list.dataset.signature = signature;
-      list.replaceChildren(...shown.map((place, row) => {
-        const unit = units[place];
-        const properties = { type: "button", className: `token${unit.special ? " special" : ""}${unit.join ? " join" : ""}`, role: "option", tabIndex: row ? -1 : 0, dir: "auto", title: unit.text.length > 24 ? unit.text : "" };
-        const made = element("button", properties, unit.text);
-        made.dataset.row = String(row);
-        return made;
-      }));
-      // who works with keys goes on where they were
-      if (held >= 0) list.children[Math.min(held, shown.length - 1)]?.focus();
-    }
-    [...list.children].forEach((token, row) => {
-      token.setAttribute("aria-selected", String(units[shown[row]].places.some((place) => pinned.has(place))));
-    });
   }
 
   #layOut() {
@@ -123,7 +95,7 @@ export class HeadPanel {
     const around = this.node.clientWidth || 640;
     const long = rows * ROW > MOST_HEIGHT;
     this.strip.hidden = !long;
-    const texts = Math.max(queries.list.scrollWidth, keys.list.scrollWidth, 64);
+    const texts = Math.max(queries.list.node.scrollWidth, keys.list.node.scrollWidth, 64);
     const middle = Math.min(Math.max(around - 2 * Math.min(texts, 220) - 2 * FIGURES - (long ? STRIP + 24 : 8), 120), 420);
     this.size = { height, middle, rows };
     this.grid.style.height = `${rows * ROW}px`;
@@ -246,11 +218,8 @@ export class HeadPanel {
     this.frame.tell(place ?? null, rows ? lines : []);
   }
 
-  #pointed(side, event) {
-    const token = event.target.closest?.(".token");
-    if (!token || !this.found) return;
-    const row = Number(token.dataset.row);
-    const box = token.getBoundingClientRect();
+  #pointed(side, row, box) {
+    if (!this.found) return;
     const other = side === "queries" ? "keys" : "queries";
     this.#hover = null;
     const pinned = this.#active()?.[other] ?? [];
@@ -271,33 +240,10 @@ export class HeadPanel {
     return undefined;
   }
 
-  #clicked(side, event) {
-    const token = event.target.closest(".token");
-    if (token) this.#pin(side, Number(token.dataset.row), event.shiftKey);
-  }
-
   /** Pins a row, releases it if it is pinned, or with `more` adds it to those that are. */
   #pin(side, row, more) {
     const { units, shown } = this.columns[side];
-    const pinned = this.frame.get(side, []);
-    const places = units[shown[row]].places;
-    const on = places.some((place) => pinned.includes(place));
-    const others = pinned.filter((place) => !places.includes(place));
-    this.frame.set({ [side]: more ? (on ? others : [...pinned, ...places].sort((one, other) => one - other)) : on ? [] : places });
-  }
-
-  #moved(side, event) {
-    const token = event.target.closest(".token");
-    const by = { n: 1, p: -1 }[event.key];
-    if (!token || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Enter" && event.shiftKey) this.#pin(side, Number(token.dataset.row), true);
-    else if (by) {
-      const next = this.columns[side].list.children[Number(token.dataset.row) + by];
-      if (!next) return;
-      [token.tabIndex, next.tabIndex] = [-1, 0];
-      next.focus();
-    } else return;
-    event.preventDefault();
+    this.frame.set({ [side]: pinnedAfter(this.frame.get(side, []), units[shown[row]].places, more).sort((one, other) => one - other) });
   }
 
   /** The largest weights of what is shown, as rows. */

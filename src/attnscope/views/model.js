@@ -4,7 +4,7 @@ import { element } from "./drawing.js";
 import { Frame } from "./frame.js";
 import { HEAD_STATE, HeadPanel } from "./head_panel.js";
 import { GRID_STATE, ModelGrid } from "./model_grid.js";
-import { headChips, recordControls } from "./record_controls.js";
+import { headChips, nextHead, recordControls } from "./record_controls.js";
 import { Thumbnails } from "./thumbnails.js";
 import { Layers } from "./weights.js";
 
@@ -36,8 +36,7 @@ export function render({ model, el }) {
   frame.body.append(grid.node, one);
   frame.stepping("layer", (by) => enlarged() && frame.set({ layer: layers[Math.min(Math.max(layers.indexOf(frame.get("layer")) + by, 0), layers.length - 1)] }));
   frame.stepping("head", (by) => {
-    const shown = chosen();
-    const next = shown.length === 1 ? heads[(heads.indexOf(shown[0]) + by + heads.length) % heads.length] : by > 0 ? heads[0] : heads.at(-1);
+    const next = nextHead(heads, chosen(), by);
     if (enlarged()) frame.set({ heads: [next], head: next });
   });
   frame.key("Escape", "back to all heads, once no token is pinned", () => {

@@ -1,6 +1,8 @@
 // All heads at once: layers down, heads across, a picture of the map of each; headers that sort; point to read, Enter to enlarge.
 
 import { at, colours, drawScale, element, percent, sharp, short, written } from "./drawing.js";
+import { movedPlace, pointedPlace } from "./map_places.js";
+import { ModelHeaders, isShare, sortedPlaces, unitAfter } from "./model_headers.js";
 import { colourTable, pictures, sideFor, weightOf } from "./thumbnails.js";
 import { unitsOf } from "./units.js";
 
@@ -8,7 +10,6 @@ const TALLEST = 780;
 const [SMALLEST_CELL, LOWEST_CELL, LARGEST_CELL] = [28, 52, 240];
 /** Pixels between two pictures, where the bar of the head's statistic stands. */
 const BETWEEN = 8;
-const GRID_MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] };
 
 /** What the grid shows of the model. */
 export const GRID_STATE = ["layer", "head", "words", "special", "root", "statistic", "sort_layers", "sort_heads"];
@@ -34,14 +35,11 @@ export class ModelGrid {
     this.cells = element("canvas", { className: "cells", tabIndex: 0, role: "application" });
     this.cells.setAttribute("aria-roledescription", "maps of all heads");
     this.cursor = element("div", { className: "cursor", hidden: true });
-    const [layerHeader, headHeader] = [this.#header("layers", "mean"), this.#header("heads", "mean")];
-    this.down = element("div", { className: "down", role: "group", ariaLabel: "Layers" }, ...layers.map((layer) => this.#header("heads", layer)));
-    this.along = element("div", { className: "along", role: "group", ariaLabel: "Heads" }, ...heads.map((head) => this.#header("layers", head)));
-    this.corner = element("div", { className: "corner" }, headHeader, layerHeader);
-    for (const [group, keys] of [[this.down, ["ArrowUp", "ArrowDown"]], [this.along, ["ArrowLeft", "ArrowRight"]]]) this.#roving(group, keys);
+    this.headers = new ModelHeaders(frame, payload.weights);
+    const { corner, along, down } = this.headers;
     this.scale = element("canvas");
     this.legend = element("div", { className: "legend" }, this.scale, element("span", { className: "quiet" }));
-    const chart = element("div", { className: "chart" }, this.corner, this.along, this.down, element("div", { className: "field" }, this.cells, this.cursor));
+    const chart = element("div", { className: "chart" }, corner, along, down, element("div", { className: "field" }, this.cells, this.cursor));
     this.node = element("div", { className: "grid" }, element("div", { className: "scroll maps" }, chart), this.legend);
     this.cells.addEventListener("pointermove", (event) => this.#point(this.#placeOf(event)));
     this.cells.addEventListener("pointerleave", () => this.#point(null));
@@ -50,68 +48,6 @@ export class ModelGrid {
     for (const kind of ["focus", "blur"]) this.cells.addEventListener(kind, () => this.#point(null));
     frame.listKey("← → ↑ ↓", "among all heads: move; Home and End for the first and the last");
     frame.listKey("Enter", "among all heads: enlarge the head");
-  }
-
-  // ---- headers
-
-  /** A header: sorts the other axis by its figures, falling, then rising, then as in the model.
-   * @param {"layers" | "heads"} sorts @param {number | "mean"} by */
-  #header(sorts, by) {
-    const button = element("button", { type: "button", className: "header" }, element("span"), element("i", { ariaHidden: "true" }));
-    const name = `sort_${sorts}`;
-    button.addEventListener("click", () => {
-      const [now, falling] = this.frame.get(name) ?? [];
-      this.frame.set({ [name]: now !== by ? [by, true] : falling ? [by, false] : null });
-    });
-    for (const kind of ["pointerenter", "focus"]) button.addEventListener(kind, () => this.frame.tell(null, [button.title]));
-    for (const kind of ["pointerleave", "blur"]) button.addEventListener(kind, () => this.frame.tell(null));
-    return Object.assign(button, { sorts, by });
-  }
-
-  /** Lets arrow keys walk through headers, of which only one is a stop of the Tab key. */
-  #roving(group, [back, forth]) {
-    [...group.children].forEach((button, place) => (button.tabIndex = place ? -1 : 0));
-    group.addEventListener("keydown", (event) => {
-      const next = { [back]: event.target.previousElementSibling, [forth]: event.target.nextElementSibling }[event.key];
-      if (!next) return;
-      [event.target.tabIndex, next.tabIndex] = [-1, 0];
-      next.focus();
-      event.preventDefault();
-    });
-  }
-
-  /** The places of layers or heads in the order that is chosen; what was not measured comes last. */
-  #order(name, count, values) {
-    const places = Array.from({ length: count }, (_, place) => place);
-    const [by, falling] = this.frame.get(name) ?? [];
-    if (by === undefined) return places;
-    const figures = places.map((place) => values(place, by));
-    const sign = falling ? -1 : 1;
-    const rank = (place) => (Number.isFinite(figures[place]) ? sign * figures[place] : Infinity);
-    return places.sort((one, other) => (rank(one) === rank(other) ? one - other : rank(one) - rank(other)));
-  }
-
-  #drawHeaders(statistic, largest) {
-    const { frame, layers, heads } = this;
-    const unit = statistic.unit === "share" || statistic.unit === "weight" ? "" : ` ${statistic.unit}`;
-    const draw = (button, text, value, said) => {
-      const [now, falling] = frame.get(`sort_${button.sorts}`) ?? [];
-      const on = now === button.by;
-      const sign = button.sorts === "layers" ? (falling ? "▾" : "▴") : falling ? "▸" : "◂";
-      button.firstChild.textContent = text;
-      button.lastChild.style.width = Number.isFinite(value) ? `${Math.round((100 * value) / (largest || 1))}%` : "0";
-      button.lastChild.hidden = value === null;
-      const next = !on ? "highest first" : falling ? "lowest first" : "as in the model";
-      button.title = `${said}. Click: ${button.sorts} ${next}`;
-      button.setAttribute("aria-label", `${said}; sort ${button.sorts}, ${next}`);
-      button.setAttribute("aria-pressed", String(on));
-      button.firstChild.dataset.sign = on ? sign : "";
-    };
-    const title = statistic.title.toLowerCase();
-    layers.forEach((layer, place) => draw(this.down.children[this.#rows.indexOf(place)], String(layer), this.ofLayer(place), `Layer ${layer}: ${title} ${written(this.ofLayer(place))}${unit}, mean of ${heads.length} heads`));
-    heads.forEach((head, place) => draw(this.along.children[this.#columns.indexOf(place)], this.pooled ? "mean" : String(head), this.ofHead(place), `${this.pooled ? "Mean of all heads" : `Head ${head}`}: ${title} ${written(this.ofHead(place))}${unit}, mean of ${layers.length} layers`));
-    draw(this.corner.children[0], "head", null, `Heads by their mean over layers`);
-    draw(this.corner.children[1], "layer", null, `Layers by their mean over heads`);
   }
 
   // ---- drawing
@@ -127,37 +63,33 @@ export class ModelGrid {
     this.value = (layer, head) => at(this.statistic.values, layer, head);
     this.ofLayer = (layer) => meanOf(heads.map((_, head) => this.value(layer, head)));
     this.ofHead = (head) => meanOf(layers.map((_, layer) => this.value(layer, head)));
-    this.#rows = this.#order("sort_layers", layers.length, (place, by) => (by === "mean" ? this.ofLayer(place) : this.value(place, Math.max(heads.indexOf(by), 0))));
-    this.#columns = this.#order("sort_heads", heads.length, (place, by) => (by === "mean" ? this.ofHead(place) : this.value(Math.max(layers.indexOf(by), 0), place)));
+    this.#rows = this.#order("sort_layers", layers, this.ofLayer, (place, by) => this.value(place, Math.max(heads.indexOf(by), 0)));
+    this.#columns = this.#order("sort_heads", heads, this.ofHead, (place, by) => this.value(Math.max(layers.indexOf(by), 0), place));
     const units = { queries: unitsOf(payload.queries, name.startsWith("words")), keys: unitsOf(payload.keys, name.startsWith("words")) };
     const seen = (side) => (name.endsWith("-quiet") ? units[side].filter((unit) => !unit.special && !unit.sink) : units[side]);
     this.shown = { name, codes, queries: seen("queries"), keys: seen("keys"), ...thumbnails.described[name] };
     this.palette = colours(frame.el);
-    this.#reorder();
     const most = Math.max(...layers.flatMap((_, layer) => heads.map((_, head) => this.value(layer, head))).filter(Number.isFinite), 1e-9);
-    this.largest = this.statistic.unit === "share" || this.statistic.unit === "weight" ? 1 : most;
+    this.largest = isShare(this.statistic) ? 1 : most;
+    this.headers.draw({ rows: this.#rows, columns: this.#columns }, this);
     this.#layOut();
     // moving over the grid changes none of this, and hundreds of pictures need not be painted again for it
     const signature = JSON.stringify([name, this.#rows, this.#columns, this.statistic.name, Boolean(frame.get("root", false)), this.#cell, this.side, window.devicePixelRatio, this.palette.read("ground")]);
     if (signature !== this.#painted) this.#paint();
     this.#painted = signature;
-    this.#drawHeaders(this.statistic, this.largest);
     this.#say();
     this.#point(null);
   }
 
-  /** Puts the headers into the order of what they stand for. */
-  #reorder() {
-    for (const [group, places, numbers] of [[this.down, this.#rows, this.layers], [this.along, this.#columns, this.heads]]) {
-      const [held, by] = [document.activeElement, new Map([...group.children].map((button) => [button.by, button]))];
-      const wanted = places.map((place) => by.get(numbers[place]));
-      if (wanted.some((button, place) => group.children[place] !== button)) group.replaceChildren(...wanted);
-      if (wanted.includes(held)) held.focus();
-    }
+  /** The places of layers or heads in the order that is chosen. @param {(place: number) => number} mean @param {(place: number, by: number) => number} value */
+  #order(name, numbers, mean, value) {
+    const [by, falling] = this.frame.get(name) ?? [];
+    if (by === undefined) return numbers.map((_, place) => place);
+    return sortedPlaces(numbers.map((_, place) => (by === "mean" ? mean(place) : value(place, by))), falling);
   }
 
   #layOut() {
-    const room = (this.node.clientWidth || 640) - this.corner.offsetWidth - 8;
+    const room = (this.node.clientWidth || 640) - this.headers.corner.offsetWidth - 8;
     const wide = Math.min(Math.max(Math.floor(room / this.heads.length), SMALLEST_CELL), LARGEST_CELL);
     const wanted = Math.min(wide, Math.max(LOWEST_CELL, Math.floor(TALLEST / this.layers.length)));
     const density = window.devicePixelRatio || 1;
@@ -205,7 +137,7 @@ export class ModelGrid {
     const many = (count) => (count === 1 ? `one ${unit}` : `${count} ${unit}s`);
     const pixel = down * across === 1 ? `one pixel is one weight` : `one pixel is the largest weight from ${many(down)} to ${many(across)}`;
     this.legend.lastChild.textContent = `weight, ${frame.get("root", false) ? "square-root" : "linear"} scale; ${pixel}; rows are the ${unit}s that attend, columns those attended to`;
-    const said = [`The bar below each map is its ${statistic.title.toLowerCase()} (${statistic.meaning}), from 0 to ${short(this.largest)}${statistic.unit === "share" || statistic.unit === "weight" ? "" : ` ${statistic.unit}`}, over tokens that have a choice; in the headers, its mean.`];
+    const said = [`The bar below each map is its ${statistic.title.toLowerCase()} (${statistic.meaning}), from 0 to ${short(this.largest)}${unitAfter(statistic)}, over tokens that have a choice; in the headers, its mean.`];
     if (!shown.shape[0] || !shown.shape[1]) said.push("Every token is special or a sink: nothing is left to draw.");
     else if (shown.hidden > 1e-6) said.push(`Tokens that are hidden take ${percent(shown.hidden)} of the attention.`);
     const { kept } = this.payload.weights;
@@ -243,8 +175,7 @@ export class ModelGrid {
     const { statistic } = this;
     const value = this.value(layer, head);
     const all = this.layers.flatMap((_, row) => this.heads.map((_, column) => this.value(row, column)));
-    const unit = statistic.unit === "share" || statistic.unit === "weight" ? "" : ` ${statistic.unit}`;
-    const rank = Number.isFinite(value) ? `${unit}, rank ${1 + all.filter((other) => other > value).length} of ${all.length}` : "";
+    const rank = Number.isFinite(value) ? `${unitAfter(statistic)}, rank ${1 + all.filter((other) => other > value).length} of ${all.length}` : "";
     return [this.nameOf(layer, head), `${statistic.title} ${written(value)}${rank}`, this.roleOf(layer, head), this.#strongest(layer, head)];
   }
 
@@ -261,8 +192,7 @@ export class ModelGrid {
   // ---- pointing and opening
 
   #placeOf(event) {
-    const inside = (value, count) => Math.min(Math.max(Math.floor(value / this.#cell), 0), count - 1);
-    return [inside(event.offsetY, this.layers.length), inside(event.offsetX, this.heads.length)];
+    return pointedPlace(event, { width: this.#cell, height: this.#cell }, [this.layers.length, this.heads.length]);
   }
 
   /** Where the head that the model names stands in the grid: its row and its column. */
@@ -277,7 +207,7 @@ export class ModelGrid {
     this.cursor.hidden = !shown;
     if (!shown) return this.frame.tell(null);
     const [row, column] = shown;
-    Object.assign(this.cursor.style, { left: `${column * this.#cell + 1}px`, top: `${row * this.#cell + 1}px` });
+    Object.assign(this.cursor.style, { left: `${column * this.#cell + 2}px`, top: `${row * this.#cell + 2}px` });
     const box = this.cells.getBoundingClientRect();
     // beside the picture; where that has no room, below it
     const below = this.node.clientWidth < 560 ? this.side : 0;
@@ -290,15 +220,11 @@ export class ModelGrid {
   }
 
   #pressed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const [row, column] = this.#selected();
-    if (event.key in GRID_MOVES) {
-      const [down, across] = GRID_MOVES[event.key];
-      const inside = (place, count) => Math.min(Math.max(place, 0), count - 1);
-      const [to, beside] = [inside(row + down, this.layers.length), inside(column + across, this.heads.length)];
-      this.frame.set({ layer: this.layers[this.#rows[to]], head: this.heads[this.#columns[beside]] });
-      this.#inSight(to, beside);
-    } else if (event.key === "Enter" || event.key === " ") this.#open([row, column]);
+    const moved = movedPlace(event, this.#selected(), [this.layers.length, this.heads.length]);
+    if (moved) {
+      this.frame.set({ layer: this.layers[this.#rows[moved[0]]], head: this.heads[this.#columns[moved[1]]] });
+      this.#inSight(...moved);
+    } else if (event.key === "Enter" || event.key === " ") this.#open(this.#selected());
     else return;
     event.preventDefault();
   }
@@ -307,7 +233,7 @@ export class ModelGrid {
   #inSight(row, column) {
     const scroll = this.node.firstChild;
     const [top, left] = [row * this.#cell, column * this.#cell];
-    const [high, wide] = [scroll.clientHeight - this.along.offsetHeight - this.#cell, scroll.clientWidth - this.corner.offsetWidth - this.#cell];
+    const [high, wide] = [scroll.clientHeight - this.headers.along.offsetHeight - this.#cell, scroll.clientWidth - this.headers.corner.offsetWidth - this.#cell];
     scroll.scrollTop = Math.min(Math.max(scroll.scrollTop, top - high), top);
     scroll.scrollLeft = Math.min(Math.max(scroll.scrollLeft, left - wide), left);
   }

@@ -3,6 +3,7 @@
 import { Frame } from "./frame.js";
 import { NEURON_STATE, NeuronPanel } from "./neuron_panel.js";
 import { VectorLayers } from "./neuron_sums.js";
+import { quietControl } from "./record_controls.js";
 
 /** Draws the view into an element and keeps it true to the model.
  * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
@@ -16,8 +17,7 @@ export function render({ model, el }) {
   frame.select("Dimensions", "order", [["natural", "In their own order"], ["contribution", "By contribution"]]);
   frame.key("o", "order of the dimensions", () => frame.set({ order: frame.get("order") === "natural" ? "contribution" : "natural" }));
   frame.threshold();
-  const { queries, keys } = payload;
-  if ([...queries.special, ...keys.special, ...queries.sinks, ...keys.sinks].length) frame.check(keys.special.length ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+  quietControl(frame, payload.queries, payload.keys);
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
   return frame.start(NEURON_STATE);

@@ -1,8 +1,10 @@
 // Tokens left and right, strips of dimensions between them, and the sum that makes a weight: the body of the neuron view.
 
-import { colours, element, percent, sharp, short } from "./drawing.js";
+import { colours, element, sharp, short } from "./drawing.js";
 import { dimensionOrder } from "./neuron_sums.js";
-import { drawColumns, drawStairScale, drawSum, signedColour, stripLayout } from "./neuron_strips.js";
+import { drawColumns, drawSignedScale, drawSum, signedColour, stripLayout } from "./neuron_strips.js";
+import { NeuronWords, figure } from "./neuron_words.js";
+import { TokenList, pinnedAfter } from "./token_list.js";
 import { unitsOf } from "./units.js";
 
 const ROW = 24;
@@ -13,8 +15,6 @@ const SCALE_WIDTH = 280;
 /** What the panel shows of the model. */
 export const NEURON_STATE = ["layer", "head", "query", "keys", "order", "special", "threshold", "root"];
 
-const figure = (value, digits = 2) => (value === -Infinity ? "−∞" : value.toFixed(digits).replace("-", "−"));
-
 /** One query against every key. */
 export class NeuronPanel {
   #hover = null;
@@ -24,22 +24,19 @@ export class NeuronPanel {
   constructor(frame, payload, layers) {
     Object.assign(this, { frame, payload, layers });
     this.masked = new Set(payload.queries.masked);
+    this.words = new NeuronWords(this);
     this.columns = {};
-    for (const side of ["queries", "keys"]) {
-      const list = element("div", { className: `tokens ${side}`, role: "listbox", ariaLabel: side === "queries" ? "Tokens that attend: choose one" : "Tokens attended to", ariaMultiselectable: String(side === "keys") });
-      this.columns[side] = { list, units: unitsOf(payload[side], false), shown: [], focused: 0 };
-      list.addEventListener("focusin", (event) => (this.columns[side].focused = this.columns[side].shown[Number(event.target.dataset.row)]));
-      list.addEventListener("click", (event) => this.#clicked(side, event));
-      list.addEventListener("keydown", (event) => this.#moved(side, event));
+    for (const [side, label] of [["queries", "Tokens that attend: choose one"], ["keys", "Tokens attended to"]]) {
+      const position = (row) => this.columns[side].shown[row];
+      const look = (row) => side === "keys" && this.sums && this.hover(position(row), null, null, this.words.about(position(row)));
+      const list = new TokenList({ name: `column ${side}`, label, several: side === "keys", look, leave: () => this.hover(null), pin: (row, more) => this.#pin(side, position(row), more) });
+      this.columns[side] = { list, units: unitsOf(payload[side], false), shown: [] };
     }
     const { queries, keys } = this.columns;
-    keys.list.addEventListener("pointerover", (event) => this.#overKey(event));
-    keys.list.addEventListener("focusin", (event) => this.#overKey(event));
-    for (const leaving of ["pointerleave", "focusout"]) keys.list.addEventListener(leaving, () => this.hover(null));
     this.headings = element("canvas", { className: "headings", ariaHidden: "true" });
     this.strips = element("canvas", { className: "strips" });
     const bar = element("div", { className: "bar quiet" }, element("span", {}, "attends"), this.headings, element("span", {}, "attended to"));
-    this.grid = element("div", { className: "columns" }, bar, queries.list, element("div", { className: "middle" }, this.strips), keys.list);
+    this.grid = element("div", { className: "columns" }, bar, queries.list.node, element("div", { className: "middle" }, this.strips), keys.list.node);
     this.area = element("div", { className: "area", tabIndex: -1 }, this.grid);
     this.bars = element("canvas", { className: "bars" });
     this.steps = element("div", { className: "steps", role: "group", ariaLabel: "From the products to the weight" });
@@ -81,40 +78,19 @@ export class NeuronPanel {
     for (const position of queries.shown) most("vectors", this.vectors.query(position));
     for (const position of keys.shown) most("vectors", this.vectors.key(position));
     for (const position of keys.shown) most("products", this.sums[position].products);
-    for (const side of ["queries", "keys"]) this.#fill(side);
+    for (const { list, units, shown } of [queries, keys]) list.fill(shown.map((position) => units[position]));
+    queries.list.select([this.query]);
+    keys.list.select(frame.get("keys", []));
+    keys.list.tokens.forEach((token, row) => token.classList.toggle("unseen", this.sums[keys.shown[row]].logit === -Infinity));
     this.#layOut();
     this.paint();
-  }
-
-  /** Makes the tokens of one column; only what has changed. */
-  #fill(side) {
-    const { list, units, shown } = this.columns[side];
-    const signature = JSON.stringify(shown);
-    if (list.dataset.signature !== signature) {
-      list.dataset.signature = signature;
-      // who reads by key stays on the token that was read, or the one after it
-      const focused = list.contains(list.getRootNode().activeElement);
-      const kept = Math.max(shown.findIndex((place) => place >= this.columns[side].focused), 0);
-      list.replaceChildren(...shown.map((place, row) => {
-        const unit = units[place];
-        const made = element("button", { type: "button", className: `token${unit.special ? " special" : ""}${unit.join ? " join" : ""}`, role: "option", tabIndex: row === kept ? 0 : -1, dir: "auto", title: unit.text.length > 24 ? unit.text : "" }, unit.text.slice(0, 200));
-        made.dataset.row = String(row);
-        return made;
-      }));
-      if (focused) list.children[kept]?.focus();
-    }
-    const pinned = side === "queries" ? [this.query] : this.frame.get("keys", []);
-    [...list.children].forEach((token, row) => {
-      token.setAttribute("aria-selected", String(pinned.includes(shown[row])));
-      if (side === "keys") token.classList.toggle("unseen", this.sums[shown[row]].logit === -Infinity);
-    });
   }
 
   #layOut() {
     const { queries, keys } = this.columns;
     const rows = Math.max(queries.shown.length, keys.shown.length, 1);
     const height = Math.min(rows * ROW, MOST_HEIGHT);
-    const texts = queries.list.offsetWidth + keys.list.offsetWidth;
+    const texts = queries.list.node.offsetWidth + keys.list.node.offsetWidth;
     const around = this.node.clientWidth || 640;
     this.layout = stripLayout(this.layers.described.shape[2], around - texts - (rows * ROW > height ? 16 : 0));
     this.size = { rows, height, around };
@@ -145,11 +121,11 @@ export class NeuronPanel {
     const asking = inSight(queries.shown).map(({ position, y }) => ({ position, y, vector: vectors.query(position), active: position === this.query }));
     const given = { layout, order: this.order, colour, largest: this.largest, palette, row: ROW, dimension: this.#dimension };
     drawColumns(sharp(this.headings, layout.whole, ROW), sharp(this.strips, layout.whole, this.size.height), asking, rows, given);
-    this.scales.forEach(({ words, canvas }, place) => drawStairScale(sharp(canvas, SCALE_WIDTH, 16), words, place ? this.largest.products : this.largest.vectors, { colour, palette }));
+    this.scales.forEach(({ words, canvas }, place) => drawSignedScale(sharp(canvas, SCALE_WIDTH, 16), words, place ? this.largest.products : this.largest.vectors, { colour, palette }));
     // what was drawn, for whoever wants to check it against the record
     this.strips.scene = { ...chosen, query: this.query, key, order: [...this.order], rows: rows.map(({ position, y, dot, scaled, bias, logit, weight }) => ({ key: position, y, dot, scaled, bias, logit, weight })) };
     this.#sum(key, pinned, colour);
-    this.#say();
+    this.words.say();
   }
 
   /** The products of one key as bars and as a sum, step by step to its weight. */
@@ -167,11 +143,10 @@ export class NeuronPanel {
     this.bars.scene = { key, order: [...this.order], products: this.order.map((dimension) => sum.products[dimension]), sum: sum.dot };
     this.heading.replaceChildren(element("bdi", {}, queries.units[this.query].text.slice(0, 40)), " → ", element("bdi", {}, keys.units[key].text.slice(0, 40)));
     const step = (sign, value, words) => element("div", {}, element("b", {}, sign, value), element("span", { className: "quiet" }, words));
-    const rank = 1 + this.sums.filter(({ weight }) => weight > sum.weight).length;
     const steps = [step("Σ = ", figure(sum.dot), `sum of ${sum.products.length} products`), step("× ", short(described.scaling[chosen.place]), "scaling"), step("= ", figure(sum.scaled), "scaled")];
     if (described.softcap !== null) steps.push(step("→ ", figure(sum.capped), `soft cap at ${short(described.softcap)}`));
     steps.push(step(sum.bias < 0 && sum.bias > -Infinity ? "− " : "+ ", figure(sum.bias < 0 && sum.bias > -Infinity ? -sum.bias : sum.bias), sum.bias === -Infinity ? "bias: masked" : "bias"), step("= ", figure(sum.logit), "logit"));
-    steps.push(step("softmax → ", sum.weight.toFixed(3), `weight, rank ${rank} of ${this.sums.length}`));
+    steps.push(step("softmax → ", sum.weight.toFixed(3), `weight, ${this.words.rank(key)}`));
     if (pinned.length > 1) steps.push(step("", pinned.reduce((all, position) => all + this.sums[position].weight, 0).toFixed(3), `${pinned.length} pinned keys together`));
     this.steps.replaceChildren(...steps);
   }
@@ -186,29 +161,6 @@ export class NeuronPanel {
     this.frame.tell(place, lines);
   }
 
-  #overKey(event) {
-    const token = event.target.closest?.(".token");
-    if (!token || !this.sums) return;
-    const key = this.columns.keys.shown[Number(token.dataset.row)];
-    this.hover(key, null, null, this.#told(key));
-  }
-
-  #told(key) {
-    const { queries, keys } = this.columns;
-    const sum = this.sums[key];
-    const { layer, head } = this.chosen;
-    const rank = 1 + this.sums.filter(({ weight }) => weight > sum.weight).length;
-    return [`“${queries.units[this.query].text.slice(0, 40)}” → “${keys.units[key].text.slice(0, 40)}”`, `Layer ${layer}, head ${head}`, `logit ${figure(sum.logit)}`, `weight ${sum.weight.toFixed(3)}, rank ${rank} of ${this.sums.length}`];
-  }
-
-  /** What is said of one dimension: its three figures, and its rank among the products. */
-  #toldOf(key, dimension) {
-    const { products } = this.sums[key];
-    const rank = 1 + products.filter((product) => product > products[dimension]).length;
-    const figures = `${short(this.vectors.query(this.query)[dimension])} × ${short(this.vectors.key(key)[dimension])} = ${short(products[dimension])}`;
-    return [`“${this.columns.keys.units[key].text.slice(0, 40)}”, dimension ${dimension}`, `query × key: ${figures}`, `contribution ${rank} of ${products.length}`];
-  }
-
   #rowAt(event, side) {
     return this.columns[side].shown[Math.floor((event.offsetY + this.area.scrollTop) / ROW)];
   }
@@ -221,17 +173,17 @@ export class NeuronPanel {
       const query = this.#rowAt(event, "queries");
       const dimension = this.order[index];
       if (query === undefined) return this.hover(null);
-      return this.hover(null, dimension, place, [`“${this.columns.queries.units[query].text.slice(0, 40)}”, dimension ${dimension}`, `query ${short(this.vectors.query(query)[dimension])}`]);
+      return this.hover(null, dimension, place, this.words.aboutQuery(query, dimension));
     }
     const key = this.#rowAt(event, "keys");
     if (key === undefined) return this.hover(null);
-    if (index === null) return this.hover(key, null, place, this.#told(key));
+    if (index === null) return this.hover(key, null, place, this.words.about(key));
     if (key !== this.#hover && this.frame.get("order") === "contribution") {
       // dimensions may be sorted for this very key: its own order comes first
       this.#hover = key;
       this.paint();
     }
-    return this.hover(key, this.order[index], place, this.#toldOf(key, this.order[index]));
+    return this.hover(key, this.order[index], place, this.words.aboutProduct(key, this.order[index]));
   }
 
   #overBars(event) {
@@ -239,7 +191,7 @@ export class NeuronPanel {
     const dimension = this.bar && this.order[this.bar.at(event.offsetX)];
     if (key === null || dimension === undefined) return this.hover(null);
     // the key stays what it is: the pointer has left its row, and is on its own sum
-    return this.hover(key, dimension, { x: event.clientX, y: event.clientY }, this.#toldOf(key, dimension));
+    return this.hover(key, dimension, { x: event.clientX, y: event.clientY }, this.words.aboutProduct(key, dimension));
   }
 
   #clickedStrip(event) {
@@ -248,65 +200,14 @@ export class NeuronPanel {
     if (position !== undefined) this.#pin(query ? "queries" : "keys", position, event.shiftKey);
   }
 
-  #clicked(side, event) {
-    const token = event.target.closest(".token");
-    if (token) this.#pin(side, this.columns[side].shown[Number(token.dataset.row)], event.shiftKey);
-  }
-
   /** Chooses the query; pins a key, releases it if it is pinned, or with `more` adds it to those that are. */
   #pin(side, position, more) {
     if (side === "queries") return this.frame.set({ query: position });
-    const pinned = this.frame.get("keys", []);
-    const others = pinned.filter((other) => other !== position);
-    const on = others.length < pinned.length;
-    return this.frame.set({ keys: more ? (on ? others : [...pinned, position]) : on ? [] : [position] });
+    return this.frame.set({ keys: pinnedAfter(this.frame.get("keys", []), [position], more) });
   }
 
-  #moved(side, event) {
-    const token = event.target.closest(".token");
-    const by = { n: 1, p: -1 }[event.key];
-    if (!token || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Enter" && event.shiftKey) this.#pin(side, this.columns[side].shown[Number(token.dataset.row)], true);
-    else if (by) {
-      const next = this.columns[side].list.children[Number(token.dataset.row) + by];
-      if (!next) return;
-      [token.tabIndex, next.tabIndex] = [-1, 0];
-      next.focus();
-    } else return;
-    event.preventDefault();
-  }
-
-  // ---- in words
-
-  /** What is not shown, how exact the figures are, and what the strongest key is. */
-  #say() {
-    const { described } = this.layers;
-    const { layer, head, place, headPlace } = this.chosen;
-    const shown = new Set(this.columns.keys.shown);
-    const left = this.sums.filter((_, position) => !shown.has(position));
-    const sharing = described.heads.filter((_, other) => other !== headPlace && described.key_heads[other] === described.key_heads[headPlace]);
-    const said = [`Colour is the value, on a ${this.frame.get("root", false) ? "square-root" : "linear"} scale.`];
-    if (left.length) said.push(`${left.length} keys are not shown and take ${percent(left.reduce((sum, { weight }) => sum + weight, 0))} of the attention.`);
-    if (sharing.length) said.push(`Head ${head} shares its keys with head${sharing.length > 1 ? "s" : ""} ${sharing.join(", ")} (grouped queries).`);
-    said.push(`Vectors are 16-bit floats (three digits): in layer ${layer} logits differ from the record by at most ${described.errors.logits[place]}, weights by at most ${described.errors.weights[place]}.`);
-    this.frame.said.textContent = said.join(" ");
-    const best = this.sums.reduce((best, sum, position) => (sum.weight > this.sums[best].weight ? position : best), 0);
-    const { queries, keys } = this.columns;
-    const masked = this.masked.has(this.query) ? "attends to nothing" : `attends most to “${keys.units[best].text}”, ${this.sums[best].weight.toFixed(3)} (logit ${figure(this.sums[best].logit)})`;
-    this.frame.summary.textContent = `Layer ${layer}, head ${head}: “${queries.units[this.query].text}” ${masked}.`;
-  }
-
-  /** The rows of the table: every key of the chosen query. */
+  /** Every key of the chosen query, as rows. */
   table() {
-    const { units, shown } = this.columns.keys;
-    const { layer, head } = this.chosen ?? {};
-    return {
-      caption: `Layer ${layer}, head ${head}: the keys of “${this.columns.queries.units[this.query ?? 0].text}”`,
-      columns: ["Key", "Sum of products", "Scaled", "Bias", "Logit", "Weight"],
-      rows: shown.map((position) => {
-        const { dot, scaled, bias, logit, weight } = this.sums[position];
-        return [units[position].text, figure(dot), figure(scaled), figure(bias), figure(logit), weight.toFixed(4)];
-      }),
-    };
+    return this.words.table();
   }
 }

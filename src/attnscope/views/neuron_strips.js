@@ -1,5 +1,7 @@
 // The drawings of the neuron view: strips of dimensions, figures and softmax bars, and one sum as bars.
 
+import { drawRamp } from "./drawing.js";
+
 const GAP = 16;
 const FIGURE = 56;
 const BAR = 80;
@@ -46,11 +48,15 @@ export function drawColumns(top, context, queries, keys, given) {
   for (const [words, left] of [["query", lefts.query], ["key", lefts.key], ["query × key", lefts.product], ["softmax", bar]]) top.fillText(words, left, row / 2, left === bar ? BAR : strip);
   top.textAlign = "right";
   for (const [words, right] of [["Σ", dot], ["logit", logit]]) top.fillText(words, right, row / 2);
+  // on whole pixels of the screen, so that nothing shines through between two dimensions
+  const density = context.getTransform().a;
+  const whole = (place) => Math.round(place * density) / density;
   const stripAt = (left, y, values, most, alpha) => {
     context.globalAlpha = alpha;
     given.order.forEach((dimension, place) => {
+      const [start, end] = [left + place * layout.cell, left + (place + 1) * layout.cell].map(whole);
       context.fillStyle = colour(values[dimension] / most);
-      context.fillRect(left + place * layout.cell, y + 4, layout.cell, row - 8);
+      context.fillRect(start, y + 4, end - start, row - 8);
     });
     context.globalAlpha = 1;
   };
@@ -89,17 +95,14 @@ export function drawColumns(top, context, queries, keys, given) {
 
 /** One scale in its own units, from minus its largest to its largest.
  * @param {CanvasRenderingContext2D} context @param {string} words @param {number} most */
-export function drawStairScale(context, words, most, { colour, palette }) {
+export function drawSignedScale(context, words, most, { colour, palette }) {
   const [wide, size] = [96, String(+most.toPrecision(3))];
   const before = `${words}  −${size}`;
   const left = Math.round(context.measureText(before).width) + 8;
   context.fillStyle = palette.quiet;
   context.fillText(before, 0, 8);
   context.fillText(size, left + wide + 8, 8);
-  for (let step = 0; step < wide; step++) {
-    context.fillStyle = colour((2 * step) / (wide - 1) - 1);
-    context.fillRect(left + step, 3, 1, 10);
-  }
+  drawRamp(context, { left, top: 3, width: wide, height: 10 }, (share) => colour(2 * share - 1));
 }
 
 /** One sum as a staircase: a bar for each product in the order of the strips, from the sum before it to the sum with it.

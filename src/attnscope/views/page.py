@@ -91,7 +91,7 @@ def page_html(
     if not shown:
         raise BadInput("A page needs at least one view.")
     names = dict.fromkeys(view.part.name for view in shown)
-    scripts = [(HERE / "host.js").read_text(encoding="utf-8")]
+    scripts = [module_text("host")]
     scripts += [f'{module_text(name)}\nattnscopeHost.mount("{name}", render);\n' for name in names]
     style = style_text(names) + style
     policy = (

@@ -13,10 +13,27 @@ export function recordControls(frame, payload) {
     frame.select("Sentences", "between", [["all", "All"], ...pairs]);
   }
   frame.threshold();
-  if (hasPieces(queries) || hasPieces(keys)) frame.check("Words", "words", "w", "words or tokens");
-  const quiet = [...queries.special, ...keys.special, ...queries.sinks, ...keys.sinks];
-  if (quiet.length) frame.check(keys.special.length ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+  wordsControl(frame, queries, keys);
+  quietControl(frame, queries, keys);
   frame.check("Square-root scale", "root");
+}
+
+/** Words or tokens, where some word has several. @param {import("./frame.js").Frame} frame @param {...object} sides */
+export function wordsControl(frame, ...sides) {
+  if (sides.some(hasPieces)) frame.check("Words", "words", "w", "words or tokens");
+}
+
+/** Special tokens and sinks, where there are some. @param {import("./frame.js").Frame} frame @param {...object} sides */
+export function quietControl(frame, ...sides) {
+  const any = (kind) => sides.some((side) => side[kind].length);
+  if (any("special") || any("sinks")) frame.check(any("special") ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+}
+
+/** The head that an arrow key steps to: the next one round, or from several the first or the last.
+ * @param {number[]} heads all of them @param {number[]} shown @param {number} by */
+export function nextHead(heads, shown, by) {
+  if (shown.length !== 1) return by > 0 ? heads[0] : heads.at(-1);
+  return heads[(heads.indexOf(shown[0]) + by + heads.length) % heads.length];
 }
 
 /** A chip for each head: click shows or hides it, double click isolates it; ↑ and ↓ step from head to head.
@@ -39,11 +56,7 @@ export function headChips(frame, { heads, pooled }) {
   const all = element("button", { type: "button", onclick: () => choose(heads) }, "All");
   const node = element("div", { className: "chips", role: "group", ariaLabel: "Heads" }, element("span", { className: "quiet" }, "Heads"), ...made, all);
   node.hidden = heads.length < 2 || Boolean(pooled);
-  frame.stepping("head", (by) => {
-    const shown = chosen();
-    const next = shown.length === 1 ? heads[(heads.indexOf(shown[0]) + by + heads.length) % heads.length] : by > 0 ? heads[0] : heads.at(-1);
-    choose([next]);
-  });
+  frame.stepping("head", (by) => choose([nextHead(heads, chosen(), by)]));
   const refresh = () => {
     const { categorical } = colours(frame.el);
     made.forEach((chip, place) => {

@@ -1,8 +1,8 @@
 // The scores view: the text on the colour of each method's scores, methods side by side, and how far they agree.
 
 import { Frame } from "./frame.js";
+import { quietControl, wordsControl } from "./record_controls.js";
 import { SCORES_STATE, ScoresPanel } from "./scores_panel.js";
-import { hasPieces } from "./units.js";
 
 /** Draws the view into an element and keeps it true to the model.
  * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
@@ -16,8 +16,8 @@ export function render({ model, el }) {
   if (methods.length > 1) frame.select("Agreement with", "reference", methods.map(({ name }) => [name, name]));
   if (methods.filter(({ shares }) => shares).length > 1) frame.select("Scale", "scale", [["each", "Each row"], ["shared", "Shared"]]);
   frame.threshold(1);
-  if (hasPieces(keys)) frame.check("Words", "words", "w", "words or tokens");
-  if (keys.special.length || keys.sinks.length) frame.check(keys.special.length ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+  wordsControl(frame, keys);
+  quietControl(frame, keys);
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
   frame.said.after(panel.warnings);

@@ -1,20 +1,21 @@
 // One head of the survey view: its role with evidence, its exemplars with the pair marked, its figures among all heads.
 
 import { at, element, sharp, written } from "./drawing.js";
+import { drawSwatch } from "./survey_map.js";
 
 const STANDING_OUT = 3;
 
 /** All that is known of one head, as elements for the side of the view. */
-export function headElements(payload, layer, head, palette, swatch) {
-  return [...roleElements(payload, layer, head, swatch), ...exemplarElements(payload, layer, head), ...figureElements(payload, layer, head, palette)];
+export function headElements(payload, layer, head, palette) {
+  return [...roleElements(payload, layer, head, palette), ...exemplarElements(payload, layer, head), ...figureElements(payload, layer, head, palette)];
 }
 
-function roleElements({ roles, heads }, layer, head, swatch) {
+function roleElements({ roles, heads }, layer, head, palette) {
   const place = roles ? at(roles.place, layer, head) : NaN;
   if (!Number.isFinite(place)) return [];
   const number = layer * heads.length + head;
   const score = written(at(roles.value, layer, head), roles.error && at(roles.error, layer, head));
-  const name = element("p", { className: "role" }, swatch(place), element("strong", {}, roles.names[place]), element("span", { className: "quiet" }, `score ${score}`));
+  const name = element("p", { className: "role" }, drawSwatch(place, palette), element("strong", {}, roles.names[place]), element("span", { className: "quiet" }, `score ${score}`));
   const lines = [name];
   if (roles.evidence?.[number]) lines.push(element("p", {}, roles.evidence[number]));
   if (roles.also?.[number]) lines.push(element("p", { className: "quiet" }, `Also: ${roles.also[number]}`));
@@ -30,12 +31,12 @@ function exemplarElements({ exemplars, layers, heads }, layer, head) {
       // the space before a marked token is not part of the mark
       const [, space, rest] = kind ? token.match(/^(\s*)([^]*)$/) : [token, "", token];
       const name = place === query ? "b" : place === key ? "u" : "span";
-      const marked = element(name, { className: `token ${kind}` }, rest || "␣");
+      const marked = element(name, { className: `piece ${kind}` }, rest || "␣");
       return space ? element("span", {}, space, marked) : marked;
     });
     return element("li", {}, element("span", { className: "weight" }, weight.toFixed(2)), element("span", { dir: "auto", className: "sentence" }, ...tokens));
   });
-  const [bold, underlined] = [element("b", { className: "token query" }, "bold"), element("u", { className: "token key" }, "underlined")];
+  const [bold, underlined] = [element("b", { className: "piece query" }, "bold"), element("u", { className: "piece key" }, "underlined")];
   const meaning = element("p", { className: "quiet" }, "The weight, and the text: ", bold, " attends to ", underlined, ".");
   return [element("h4", {}, "Where it attends most"), meaning, element("ol", { className: "exemplars" }, ...items)];
 }

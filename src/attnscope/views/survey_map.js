@@ -1,6 +1,6 @@
 // The map of the survey view: cells, numbers of layers and heads, bars by layer, and the scale. Pictures only, no state.
 
-import { at, hatch, inkOn, sharp, short } from "./drawing.js";
+import { at, element, hatch, inkOn, sharp, short } from "./drawing.js";
 
 const LABEL = 28;
 const BARS = 112;
@@ -8,6 +8,21 @@ const LEAST = 13;
 
 /** The letter that stands for a role in the map. @param {number} place */
 export const letter = (place) => (place < 26 ? "" : letter(Math.floor(place / 26) - 1)) + String.fromCharCode(65 + (place % 26));
+
+/** The colour and the letter of a role. @param {number} place @param {ReturnType<import("./drawing.js").colours>} palette */
+export function drawSwatch(place, palette) {
+  const colour = palette.categorical[place % palette.categorical.length];
+  const canvas = element("canvas", { className: "swatch", ariaHidden: "true" });
+  const context = sharp(canvas, 20, 16);
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 20, 16);
+  if (place >= palette.categorical.length) hatch(context, 0, 0, 20, 16, `${inkOn(colour)}55`);
+  context.fillStyle = inkOn(colour);
+  context.textAlign = "center";
+  context.font = "11px system-ui, sans-serif";
+  context.fillText(letter(place), 10, 8.5);
+  return canvas;
+}
 
 /** The size of a cell, so that the map fits the room it has; below the least size it scrolls instead.
  * @param {number} room @param {number} layers @param {number} heads */

@@ -1,9 +1,9 @@
 // The tracing view: attention handed down from the read-out to the input, a dot for each head, layer and token.
 
 import { Frame } from "./frame.js";
+import { quietControl, wordsControl } from "./record_controls.js";
 import { TRACING_STATE, TracingPanel } from "./tracing_panel.js";
 import { Trace } from "./tracing_values.js";
-import { hasPieces } from "./units.js";
 
 /** Draws the view into an element and keeps it true to the model.
  * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
@@ -13,8 +13,8 @@ export function render({ model, el }) {
   const panel = new TracingPanel(frame, { keys }, new Trace(model, described, keys.texts.length));
   frame.stepper("Layer of the text", "layer", described.layers);
   frame.threshold();
-  if (hasPieces(keys)) frame.check("Words", "words", "w", "words or tokens");
-  if (keys.special.length || keys.sinks.length) frame.check(keys.special.length ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+  wordsControl(frame, keys);
+  quietControl(frame, keys);
   if (described.lines !== null) frame.check("Lines", "lines");
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);

@@ -1,6 +1,8 @@
 // Heads side by side, one of them enlarged, and the text on the colour of what it gathers: the body of the tracing view.
 
-import { colours, element, inkOn, percent, sharp, short } from "./drawing.js";
+import { colours, drawRamp, element, inkOn, percent, sharp, short } from "./drawing.js";
+import { nextHead } from "./record_controls.js";
+import { TokenList, pinnedAfter } from "./token_list.js";
 import { darkness, dotAt, drawDots, drawRows, drawTokens, largeLayout, panelLayout, placeAt } from "./tracing_dots.js";
 import { unitsOf } from "./units.js";
 
@@ -13,7 +15,6 @@ const SMALLEST_SCALE = 1e-4;
 /** Small multiples of dots over the text that they end on. */
 export class TracingPanel {
   #hover = null;
-  #focused = 0;
 
   /** @param {import("./frame.js").Frame} frame @param {object} payload @param {import("./tracing_values.js").Trace} trace */
   constructor(frame, payload, trace) {
@@ -25,18 +26,9 @@ export class TracingPanel {
     this.back = element("button", { type: "button", className: "back", onclick: () => frame.set({ head: null }) }, "All heads ", element("kbd", {}, "Esc"));
     this.scale = element("canvas", { className: "scale", ariaHidden: "true" });
     this.caption = element("p", { className: "quiet caption" });
-    this.text = element("div", { className: "text", role: "group", ariaLabel: "The text: choose tokens" });
-    this.text.addEventListener("pointerover", (event) => this.#overText(event));
-    this.text.addEventListener("focusin", (event) => this.#overText(event));
-    for (const leaving of ["pointerleave", "focusout"]) this.text.addEventListener(leaving, () => this.hover(null));
-    this.text.addEventListener("click", (event) => this.#clickedText(event));
-    this.text.addEventListener("keydown", (event) => this.#moved(event));
-    this.node = element("div", { className: "tracing-panel" }, this.back, this.grid, element("div", { className: "legend" }, this.scale), this.caption, this.text);
-    frame.stepping("head", (by) => {
-      const chosen = this.head();
-      const next = chosen === null ? (by > 0 ? 0 : heads.length - 1) : (chosen + by + heads.length) % heads.length;
-      frame.set({ head: heads[next] });
-    });
+    this.text = new TokenList({ name: "text", label: "The text: choose tokens", look: (unit, box) => this.#overText(unit, box), leave: () => this.hover(null), pin: (unit, more) => this.#pin(unit, more) });
+    this.node = element("div", { className: "tracing-panel" }, this.back, this.grid, element("div", { className: "legend" }, this.scale), this.caption, this.text.node);
+    frame.stepping("head", (by) => frame.set({ head: nextHead(heads, this.head() === null ? [] : [heads[this.head()]], by) }));
     frame.listKey("n p", "next and previous token");
     frame.listKey("Enter", "enlarge the head, or pin the token; with Shift, add it");
     frame.key("Escape", "back to all heads, or release the tokens", () => frame.set(this.head() !== null && this.panels.length > 1 ? { head: null } : { keys: [] }));
@@ -124,26 +116,14 @@ export class TracingPanel {
     this.held = trace.held(this.#row(), this.head(), units);
     const most = Math.max(SMALLEST_SCALE, ...this.held);
     const dark = darkness(most, Boolean(this.frame.get("root", false)));
-    const signature = JSON.stringify(units.map(({ places }) => places));
-    if (this.text.dataset.signature !== signature) {
-      this.text.dataset.signature = signature;
-      // who reads by key stays on the token that was read
-      const focused = this.text.contains(this.text.getRootNode().activeElement);
-      this.text.replaceChildren(...units.map((unit, place) => {
-        const made = element("button", { type: "button", className: `token${unit.special ? " special" : ""}${unit.join ? " join" : ""}`, dir: "auto", tabIndex: place ? -1 : 0 }, unit.text.slice(0, 200));
-        made.dataset.unit = String(place);
-        return made;
-      }));
-      if (focused) this.#focusOn(this.#focused);
-    }
-    const pinned = new Set(this.frame.get("keys", []));
+    this.text.fill(units);
+    this.text.select(this.frame.get("keys", []));
     const { sequential } = this.palette;
-    [...this.text.children].forEach((token, place) => {
+    this.text.tokens.forEach((token, place) => {
       const share = dark(this.held[place]);
       const colour = sequential[Math.round(share * (sequential.length - 1))];
       Object.assign(token.style, { background: colour, color: inkOn(colour), fontWeight: String(400 + 100 * Math.round(4 * share)) });
       token.dataset.value = String(this.held[place]);
-      token.setAttribute("aria-pressed", String(units[place].places.some((from) => pinned.has(from))));
     });
     const { layer } = this.#row();
     const whose = this.head() === null ? "mean of heads" : `head ${trace.described.heads[this.head()]}`;
@@ -154,10 +134,7 @@ export class TracingPanel {
     const wide = 120;
     const context = sharp(this.scale, 320, 16);
     const { sequential } = this.palette;
-    for (let step = 0; step < wide; step++) {
-      context.fillStyle = sequential[Math.round(this.dark((this.largest * step) / (wide - 1)) * (sequential.length - 1))];
-      context.fillRect(16 + step, 3, 1, 10);
-    }
+    drawRamp(context, { left: 16, top: 3, width: wide, height: 10 }, (share) => sequential[Math.round(this.dark(this.largest * share) * (sequential.length - 1))]);
     context.fillStyle = this.palette.read("quiet");
     context.fillText("0", 0, 8.5);
     context.fillText(`${short(this.largest)} of a head’s attention`, 16 + wide + 8, 8.5);
@@ -181,7 +158,7 @@ export class TracingPanel {
       for (const unit of marked) column(unit, "text");
       if (this.#hover && this.#hover.unit !== undefined) column(this.#hover.unit, "focus");
     }
-    [...this.text.children].forEach((token, unit) => token.classList.toggle("looked", unit === this.#hover?.unit));
+    this.text.tokens.forEach((token, unit) => token.classList.toggle("looked", unit === this.#hover?.unit));
   }
 
   // ---- pointing and pinning
@@ -217,13 +194,8 @@ export class TracingPanel {
     return this.hover({ unit: at.unit }, { x: event.clientX, y: event.clientY }, this.#told(panel.values[at.row], this.trace.rows[at.row], panel.head, at.unit));
   }
 
-  #overText(event) {
-    const token = event.target.closest?.(".token");
-    if (!token || !this.held) return;
-    const unit = Number(token.dataset.unit);
-    if (event.type === "focusin") this.#focused = this.units[unit].places[0];
-    const box = token.getBoundingClientRect();
-    this.hover({ unit }, { x: box.left, y: box.bottom }, this.#told(this.held, this.#row(), this.head(), unit));
+  #overText(unit, box) {
+    if (this.held) this.hover({ unit }, { x: box.left, y: box.bottom }, this.#told(this.held, this.#row(), this.head(), unit));
   }
 
   #clickedDots(event) {
@@ -231,39 +203,9 @@ export class TracingPanel {
     if (at) this.#pin(at.unit, event.shiftKey);
   }
 
-  #clickedText(event) {
-    const token = event.target.closest(".token");
-    if (token) this.#pin(Number(token.dataset.unit), event.shiftKey);
-  }
-
-  /** Focuses the unit that holds a token, or the one that stands nearest after it. @param {number} place */
-  #focusOn(place) {
-    const unit = Math.max(this.units.findIndex(({ places }) => places.at(-1) >= place), 0);
-    [...this.text.children].forEach((token, other) => (token.tabIndex = other === unit ? 0 : -1));
-    this.text.children[unit]?.focus();
-  }
-
-  #moved(event) {
-    const token = event.target.closest(".token");
-    const by = { n: 1, p: -1 }[event.key];
-    if (!token || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Enter" && event.shiftKey) this.#pin(Number(token.dataset.unit), true);
-    else if (by) {
-      const next = this.text.children[Number(token.dataset.unit) + by];
-      if (!next) return;
-      [token.tabIndex, next.tabIndex] = [-1, 0];
-      next.focus();
-    } else return;
-    event.preventDefault();
-  }
-
   /** Pins a token, releases it if it is pinned, or with `more` adds it to those that are. */
   #pin(unit, more) {
-    const pinned = this.frame.get("keys", []);
-    const { places } = this.units[unit];
-    const on = places.some((place) => pinned.includes(place));
-    const others = pinned.filter((place) => !places.includes(place));
-    this.frame.set({ keys: more ? (on ? others : [...pinned, ...places].sort((one, other) => one - other)) : on ? [] : places });
+    this.frame.set({ keys: pinnedAfter(this.frame.get("keys", []), this.units[unit].places, more).sort((one, other) => one - other) });
   }
 
   // ---- in words

@@ -1,0 +1,187 @@
+// The rows of the scores view: the text that asks, then the text once for each method on the colour of its scores.
+
+import { element, inkOn } from "./drawing.js";
+import { ending } from "./scores_words.js";
+import { passFocus, stepOf, tokenButton } from "./token_list.js";
+
+/** The colour of a score as a share of the end of its scale: from 0, or where it is signed from −1.
+ * @param {ReturnType<typeof import("./drawing.js").colours>} palette @param {boolean} signed @param {boolean} root */
+export function groundOf(palette, signed, root) {
+  const scale = signed ? palette.diverging : palette.sequential;
+  return (share) => {
+    const inked = root ? Math.sign(share) * Math.sqrt(Math.abs(share)) : share;
+    return scale[Math.round((signed ? (1 + inked) / 2 : Math.min(Math.max(inked, 0), 1)) * (scale.length - 1))];
+  };
+}
+
+/** Rows of methods, tokens as columns or as running text. */
+export class ScoreRows {
+  #column = null;
+  #made = [];
+  #asking = [];
+  #signature = "";
+  /** Scores that have no ink because they are below the threshold. */
+  below = 0;
+
+  /** @param {import("./scores_panel.js").ScoresPanel} panel */
+  constructor(panel) {
+    this.panel = panel;
+    this.node = element("div", { className: "rows" });
+    for (const coming of ["pointerover", "focusin"]) this.node.addEventListener(coming, (event) => this.#pointed(event));
+    for (const going of ["pointerleave", "focusout"]) this.node.addEventListener(going, () => this.#look(null));
+    this.node.addEventListener("click", (event) => this.#pin(this.#at(event), event.shiftKey));
+    this.node.addEventListener("keydown", (event) => this.#pressed(event));
+  }
+
+  // ---- making
+
+  /** Makes the rows; only when what stands in them has changed. */
+  fill() {
+    const { frame, shown, units } = this.panel;
+    const aligned = frame.get("layout", "aligned") === "aligned";
+    const methods = this.panel.shownMethods();
+    const signature = JSON.stringify([aligned, methods, shown.map(({ places }) => places[0]), units.length]);
+    if (this.#signature === signature) return;
+    this.#signature = signature;
+    this.node.className = `rows ${aligned ? "aligned" : "running"}`;
+    this.node.style.gridTemplateColumns = aligned ? `var(--names) repeat(${shown.length}, max-content) max-content` : "";
+    const head = this.#head();
+    this.#made = methods.map((place) => this.#row(place));
+    this.node.replaceChildren(head, ...this.#made.map(({ node }) => node));
+    for (const first of [this.#asking[0], this.#made[0].tokens[0]]) if (first) first.tabIndex = 0;
+  }
+
+  #tokens(units) {
+    const second = this.panel.units.find(({ sentence }) => sentence === 1);
+    return units.map((unit, column) => {
+      const made = tokenButton(unit, column);
+      made.classList.toggle("second", unit === second);
+      return made;
+    });
+  }
+
+  /** The text itself, where another query can be asked for, and what the numbers at the edge are. */
+  #head() {
+    const { frame, asks, own, shownQueries, payload } = this.panel;
+    this.#asking = asks ? this.#tokens(shownQueries) : [];
+    this.readout = element("button", { type: "button", className: "readout", title: "Where the model reads its answer", onclick: () => frame.set({ queries: [] }) }, "Read-out");
+    const name = element("div", { className: "name" }, element("span", { className: "quiet" }, asks ? "Query" : "Method"), ...(asks ? [this.readout] : []));
+    const cells = element("div", { className: `cells${own && asks ? "" : " apart"}`, role: "group", ariaLabel: "Query: the token that asks" }, ...this.#asking);
+    const agrees = element("span", { title: "Spearman’s rank correlation over the tokens that are shown" }, payload.methods.length > 1 ? "agrees" : "");
+    return element("div", { className: "row head" }, name, cells, element("div", { className: "edge quiet" }, element("span", {}, "scale to"), agrees));
+  }
+
+  #row(place) {
+    const { frame, payload, shown } = this.panel;
+    const { name, trust, rows, map } = payload.methods[place];
+    const alone = element("button", { type: "button", className: "method", title: "Show this method alone, or all again", onclick: () => frame.set({ methods: frame.get("methods") ? null : [name] }) }, name);
+    const about = [];
+    if (trust && Number.isFinite(trust.value)) {
+      const span = trust.low === undefined || trust.high === undefined ? "" : ` (${trust.low.toFixed(2)} to ${trust.high.toFixed(2)})`;
+      about.push(element("span", { className: "quiet trust" }, `trust ${trust.value.toFixed(2)}${span}`.replace(/-/g, "−")));
+    }
+    // it has its line from the start, so that nothing moves when another query is asked for
+    const only = rows && map ? null : element("span", { className: "quiet only" });
+    if (only) about.push(only);
+    const [end, agreement] = [element("span", { className: "quiet end" }), element("span", { className: "agreement" })];
+    const tokens = this.#tokens(shown);
+    const cells = element("div", { className: "cells", role: "group", ariaLabel: name }, ...tokens);
+    const node = element("div", { className: "row" }, element("div", { className: "name" }, alone, ...about), cells, element("div", { className: "edge" }, end, agreement));
+    node.dataset.method = String(place);
+    return { place, node, tokens, only, end, agreement };
+  }
+
+  // ---- painting
+
+  /** Colours every token, and writes what stands beside the rows. @param {ReturnType<typeof import("./drawing.js").colours>} palette */
+  paint(palette) {
+    const { frame, payload, shownQueries, asked, queries } = this.panel;
+    this.below = 0;
+    const scene = this.#made.map((row) => this.#paintRow(row, palette));
+    this.#asking.forEach((token, column) => {
+      const { places } = shownQueries[column];
+      token.setAttribute("aria-pressed", String(places.some((place) => asked.includes(place))));
+      token.style.setProperty("--mass", String(payload.readout ? places.reduce((sum, place) => sum + payload.readout[place], 0) : 0));
+    });
+    this.readout.setAttribute("aria-pressed", String(!queries.length));
+    // what was drawn, for whoever wants to check it against the scores
+    const chosen = Object.fromEntries(this.panel.names.map((name) => [name, frame.get(name)]));
+    this.node.scene = { chosen, layer: this.panel.layer, queries: asked, tokens: this.panel.shown.map(({ text }) => text), rows: scene };
+  }
+
+  #paintRow({ place, tokens, only, end, agreement }, palette) {
+    const { frame, payload, shown, words } = this.panel;
+    const data = this.panel.data[place];
+    const [threshold, pinned] = [frame.get("threshold", 0), new Set(frame.get("keys", []))];
+    const ground = groundOf(palette, data.method.signed, Boolean(frame.get("root", false)));
+    const shares = data.scores.map((score) => (data.end > 0 && Number.isFinite(score) ? score / data.end : 0));
+    const below = (share) => Math.abs(share) < threshold;
+    this.below += shares.filter((share) => share && below(share)).length;
+    const grounds = shares.map((share) => ground(below(share) ? 0 : share));
+    tokens.forEach((token, column) => {
+      const pressed = String(shown[column].places.some((from) => pinned.has(from)));
+      if (token.getAttribute("aria-pressed") !== pressed) token.setAttribute("aria-pressed", pressed);
+      token.classList.toggle("missing", !Number.isFinite(data.scores[column]));
+      // thousands of tokens: only those whose colour changes are touched
+      if (token.dataset.ground === grounds[column]) return;
+      token.dataset.ground = grounds[column];
+      token.style.backgroundColor = grounds[column];
+      token.style.color = inkOn(grounds[column]);
+    });
+    if (only) {
+      only.textContent = data.own || !(data.method.rows || data.method.map) ? "read-out only" : "";
+      only.classList.toggle("now", data.own);
+      only.title = only.textContent && words.why(data.method);
+    }
+    end.textContent = `${data.method.signed ? "±" : ""}${ending(data.end)}`;
+    agreement.textContent = payload.methods.length < 2 ? "" : data.isReference ? "ref." : Number.isNaN(data.agreement) ? "–" : data.agreement.toFixed(2).replace("-", "−");
+    return { method: data.method.name, own: data.own, scores: data.scores, end: data.end, agreement: data.agreement, grounds };
+  }
+
+  // ---- pointing, pinning, keys
+
+  /** The token of an event: its row, null for the text that asks, and its column. */
+  #at(event) {
+    const token = event.target.closest?.(".token");
+    if (!token || !this.panel.data) return null;
+    const method = token.closest(".row").dataset.method;
+    return { token, column: Number(token.dataset.place), row: method === undefined ? null : this.#made.find(({ place }) => place === Number(method)) };
+  }
+
+  /** Looks at a column for as long as the pointer stays. @param {number | null} column */
+  #look(column, place = null, lines = []) {
+    if (column !== this.#column) {
+      for (const token of this.node.querySelectorAll(".token.looked")) token.classList.remove("looked");
+      if (column !== null) for (const { tokens } of this.#made) tokens[column].classList.add("looked");
+    }
+    this.#column = column;
+    this.panel.frame.tell(place, lines);
+  }
+
+  #pointed(event) {
+    const found = this.#at(event);
+    if (!found) return this.#look(null);
+    const { words, shownQueries, data } = this.panel;
+    const box = found.token.getBoundingClientRect();
+    const place = { x: box.left, y: box.bottom - 8 };
+    if (!found.row) return this.#look(null, place, words.aboutQuery(shownQueries[found.column]));
+    return this.#look(found.column, place, words.about(data[found.row.place], found.column));
+  }
+
+  #pin(found, more) {
+    if (found) this.panel.pin(found.row ? "keys" : "queries", found.column, more);
+  }
+
+  #pressed(event) {
+    const found = this.#at(event);
+    if (!found || event.ctrlKey || event.metaKey || event.altKey) return;
+    const down = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
+    if (event.key === "Enter" && event.shiftKey) this.#pin(found, true);
+    else if (down || stepOf(event)) {
+      const lists = [this.#asking, ...this.#made.map(({ tokens }) => tokens)];
+      const next = lists[(found.row ? 1 + this.#made.indexOf(found.row) : 0) + down]?.[found.column + stepOf(event)];
+      if (next) passFocus(found.token, next);
+    } else return;
+    event.preventDefault();
+  }
+}
