@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,23 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A busy machine is no failure: nothing here is timed.
 settings.register_profile("attnscope", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("attnscope")
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist's: `pytest -n 2 --dist loadfile`, as in the Makefile
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep each file to one process, so that its fixtures are made once, and all files of Ray to the same one."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        """Two clusters at a time would starve each other: Ray gives itself 30 seconds to start."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "ray" if Path(file).stem.startswith("test_ray") else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

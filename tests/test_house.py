@@ -9,8 +9,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+import torch
+from jaxtyping import TypeCheckError
 
 import attnscope
+from attnscope.record.scores import Saturation
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "attnscope"
@@ -142,7 +145,15 @@ def test_every_configured_tool_runs():
     commands = {"ruff": "ruff check", "mypy": "mypy", "pytest": "pytest", "importlinter": "lint-imports"}
     makefile = (ROOT / "Makefile").read_text()
     for tool in PYPROJECT["tool"].keys() - {"hatch"}:
-        assert f"/{commands[tool]}\n" in makefile or f"-m {commands[tool]}\n" in makefile
+        assert re.search(rf"(/|-m ){commands[tool]}( -.*)?$", makefile, re.MULTILINE)
+
+
+def test_shapes_are_checked_in_this_run():
+    """Two layers are not three; it holds in each of several processes too."""
+    two, three = torch.zeros(2), torch.zeros(3)
+    assert Saturation(two, two, two).total is two
+    with pytest.raises(TypeCheckError):
+        Saturation(two, three, two)
 
 
 # ---- what is written

@@ -35,9 +35,10 @@ def test_a_ray_of_its_own_is_ended_when_the_generator_is_closed(ray_library, env
         "    print('gone')\n"
     )
     command = [sys.executable, "-W", "error", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if "timed out during startup" in done.stderr:
-        pytest.skip("This machine is too busy for Ray, which gives itself 30 seconds to start.")
+    for _ in range(4):  # Ray gives itself 30 seconds to start, which a busy machine may not have
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        if "timed out during startup" not in done.stderr:
+            break
     assert done.stderr == ""
     assert done.stdout.splitlines() == ["False", "True True 1.0", "False True", "gone"]
 
