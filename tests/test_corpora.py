@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnscope.corpora import CORPORA, dataset, dataset_file
+from attnscope.corpora import CORPORA, Download, dataset, dataset_file, fetching, files_here
 from attnscope.errors import BadInput
 from attnscope.syntax import sentences_of
 from attnscope.syntax.reading import READERS
@@ -70,14 +70,43 @@ def test_unknown_names(places: dict[str, Path]) -> None:
             ask("ptb")
     with pytest.raises(BadInput, match="no split 'train': choose from valid, test"):
         dataset_file("wikitext2", "train")
+    with pytest.raises(BadInput, match=r"amazon has several splits: name one, as in amazon:books\.negative"):
+        dataset_file("amazon")
+
+
+def test_what_has_one_file_needs_no_split(places: dict[str, Path]) -> None:
+    path = put(places["cache"] / "sms_spam", "SMSSpamCollection.gz")
+    assert dataset_file("sms_spam") == path
+
+
+def test_the_splits_that_are_here(places: dict[str, Path]) -> None:
+    dev = put(places["cache"] / "ud_ewt", "en_ewt-ud-dev.conllu")
+    train = put(places["said"] / "ud_ewt", "en_ewt-ud-train.conllu.gz")
+    assert files_here("ud_ewt", places["said"]) == {"train": train, "dev": dev}
+    assert files_here("sst") == {}
 
 
 @pytest.mark.parametrize("name", CORPORA)
 def test_every_data_set_says_what_it_is(name: str) -> None:
     entry = CORPORA[name]
-    assert entry.kind in READERS
-    assert "test" in entry.files
-    assert all((entry.about, entry.licence, entry.source.startswith("https://")))
+    assert entry.kind in {*READERS, "amazon reviews", "csv", "labelled lines", "marked verbs", "sentiment trees"}
+    assert all((entry.about, entry.licence, re.match("https?://", entry.source)))
+    assert entry.rows.keys() == entry.files.keys()
+    assert entry.sha256.keys() <= entry.files.keys()
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in entry.sha256.values())
+    assert entry.downloads.keys() == entry.files.keys() or (not entry.downloads and entry.layout)
+    assert all(download.url.startswith("https://") for download in entry.downloads.values())
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_real_files_pass_their_own_check(name: str, tmp_path: Path) -> None:
+    """Where a data set is found, what `add` checks holds of it."""
+    here = files_here(name)
+    if not here:
+        pytest.skip(f"The data set {name} is not here: set $ATTNSCOPE_DATA.")
+    for split, path in here.items():
+        fetching._unpack(path, Download(path.name), tmp_path / "unpacked")
+        assert fetching._wrong(name, split, tmp_path / "unpacked") is None
 
 
 def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,10 +127,12 @@ def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_page_names_every_data_set() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "corpora.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text()
     for name, entry in CORPORA.items():
-        assert f"| `{name}` |" in page
-        assert f"| {entry.licence} |" in page
+        row = re.search(rf"^\| `{name}` \|.*$", page, re.MULTILINE)[0]
+        assert f"| {entry.licence} |" in row
+        assert row.endswith("| yes |" if entry.downloads else "| by hand |")
+        assert f"`{next(iter(entry.files))}`" in row
 
 
 def test_the_page_shows_the_table_of_relations() -> None:

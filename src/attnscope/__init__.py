@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .attribution import rollout as rollout
     from .attribution import value_weighted as value_weighted
     from .capture import InstrumentedModel as InstrumentedModel
+    from .capture import Tokenized as Tokenized
+    from .capture import instrument as instrument
     from .capture import load as load
     from .errors import BadInput as BadInput
     from .evaluation import Trust as Trust
@@ -46,12 +48,14 @@ _HOME = {
     "Sentence": "syntax",
     "Survey": "surveying",
     "TokenScores": "record",
+    "Tokenized": "capture",
     "Trust": "evaluation",
     "attribute": "attribution",
     "blank_out": "attribution",
     "compare": "attribution",
     "gradient": "attribution",
     "gradient_x_input": "attribution",
+    "instrument": "capture",
     "integrated_gradients": "attribution",
     "load": "capture",
     "raw": "attribution",

@@ -148,24 +148,7 @@ def report(
         typer.echo(f"Written: {written}")
 
 
-@app.command()
-def train(
-    task: Annotated[str, typer.Argument(help='What to train: "demo" makes the shipped model again.')],
-    out: Annotated[Path | None, typer.Option(help="The folder of the model; named after the task by default.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same model.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
-) -> None:
-    """Train a small model here, from a seed.
-
-    Example: attnscope train demo --out my-demo --seed 1
-    """
-    with working("Starting"):
-        from .lab import TASKS
-    if task not in TASKS:
-        raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
-    with resumable():
-        written = TASKS[task](out or Path(task), seed=seed, resume=resume)
-    typer.echo(f"Written: {written}")
+app.command()(commands.train)
 
 
 @app.command()
@@ -206,6 +189,7 @@ def trust(
 
 app.command()(commands.survey)
 app.command()(commands.reproduce)
+app.add_typer(commands.data, name="data")
 
 
 @app.command()

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from .attribution import compare
 from .attribution.comparing import Comparison
-from .capture import InstrumentedModel
+from .capture import InstrumentedModel, ModuleModel
 from .errors import BadInput
 from .record import AttentionRecord, TokenScores, readable
+from .record import Text as TextInput
 from .terminal import scored
 
 
@@ -36,7 +37,7 @@ class Explanation:
 
 
 def explain(
-    model: InstrumentedModel,
+    model: InstrumentedModel | ModuleModel,
     text: str,
     methods: Sequence[str] | None = None,
     query: int | None = None,
@@ -61,7 +62,7 @@ def explain(
     return Explanation(record, Comparison(tuple(asked), {**comparison.left_out, **gone}))
 
 
-def record_with_everything(model: InstrumentedModel, text: str) -> AttentionRecord:
+def record_with_everything(model: InstrumentedModel | ModuleModel, text: TextInput) -> AttentionRecord:
     """A record with gradients and values, as far as this model gives them."""
     target = "sum" if model.task == "encoder" else None  # without a head, the sum of what is read out is all there is
     for values in (True, False):

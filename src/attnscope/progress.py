@@ -3,7 +3,27 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+
+_watch: ContextVar[Callable[[int, int], None] | None] = ContextVar("attnscope_progress", default=None)
+
+
+@contextmanager
+def told_to(watch: Callable[[int, int], None]) -> Iterator[None]:
+    """Within this, `watch` is told how far long loops are; it may raise to end them."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+def tell(done: int, whole: int) -> None:
+    """Tell whoever watches how far a long loop is."""
+    watch = _watch.get()
+    if watch is not None:
+        watch(done, whole)
 
 
 @contextmanager
@@ -74,3 +94,24 @@ def working(what: str) -> Iterator[None]:
         logging.disable_progress_bar()
         logging.set_verbosity_error()
         yield
+
+
+@contextmanager
+def bytes_done() -> Iterator[Callable[[str, int, int | None], None]]:
+    """On a terminal, show how much of each download has come, how fast, and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True
+    ) as progress:
+        tasks: dict[str, Any] = {}
+
+        def watch(url: str, come: int, size: int | None) -> None:
+            if url not in tasks:
+                tasks[url] = progress.add_task(url.rpartition("/")[2], total=size)
+            progress.update(tasks[url], completed=come)
+
+        yield watch

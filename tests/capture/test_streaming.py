@@ -10,8 +10,8 @@ from torch import Tensor
 
 from attnscope import InstrumentedModel
 from attnscope.capture.encoding import Encoded, encode
-from attnscope.capture.instrument import _configurations
 from attnscope.capture.streaming import body_of, shape_of, stream
+from attnscope.capture.watching import _configurations
 from attnscope.errors import BadInput
 
 HEADLESS = {  # the same families without a head, and with another one

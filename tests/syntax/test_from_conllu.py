@@ -203,3 +203,10 @@ def test_the_treebank_reads_as_its_own_texts_say(ewt: Path) -> None:
     together = list(documents(sentences))
     assert sum(document.parts for document in together) == len(sentences)
     assert 100 < len(together) < len(sentences)
+
+
+def test_fine_tags_are_read_or_told_from_features(written: Write) -> None:
+    plural = "1\tdogs\tdog\tNOUN\t{}\tNumber=Plur\t0\troot\t_\t_\n\n"
+    assert next(read_conllu(written("a.conllu", plural.format("NNS")))).fine_tags == ("NNS",)
+    assert next(read_conllu(written("b.conllu", plural.format("_")))).fine_tags == ("NNS",)
+    assert next(read_conllu(written("c.conllu", text(row(1, "dogs"))))).fine_tags is None

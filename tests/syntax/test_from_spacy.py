@@ -16,6 +16,7 @@ PASSIVE = Sentence(
     heads=(1, 3, 3, -1, 3),
     relations=("det", "nsubj:pass", "aux:pass", "root", "punct"),
     spaces=(True, True, True, False, False),
+    fine_tags=("DT", "NN", "VBD", "VBN", "."),
 )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from attnscope.errors import BadInput
 from attnscope.syntax import Sentence, plain, read_jsonl, read_text, wikitext_lines
+from attnscope.syntax.from_text import read_table
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -92,3 +93,15 @@ def test_wikitext_is_paragraphs_of_words(written: Write) -> None:
     assert first.words[:5] == ("He", "met", "1", ",", "500")
     assert (first.tags, first.heads) == (None, None)
     assert second.words == ("=",), "a lone sign is no heading"
+
+
+def test_a_table_has_its_texts_in_one_column(written: Write) -> None:
+    path = written("some.tsv", "label\ttext\tid\ngood\tIt sleeps.<br /><br />A dog\t1\n\nbad\t \t2\nbad\tNo.\t3\n")
+    assert list(read_table(path)) == ["It sleeps.\n\nA dog", "No."]
+    for content, message in (
+        ("a\tb\n", 'no column "text"'),
+        ("", 'no column "text"'),
+        ("text\n1\t2\n", "Line 2 .* 2 col"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            list(read_table(written("bad.tsv", content)))

@@ -199,7 +199,7 @@ def peak_megabytes(way: str) -> float:
 
 def run_once(way: str) -> float:
     """Run one batch of long sentences: bare, surveyed, or with all attentions kept; the peak in megabytes."""
-    from ..capture.instrument import watched
+    from ..capture.watching import watched
 
     torch.manual_seed(0)
     implementation = "eager" if way == "keep" else "sdpa"

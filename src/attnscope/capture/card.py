@@ -7,9 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import nn
 from transformers import PreTrainedModel
 
-from .instrument import IMPLEMENTATION, on_interface
+from .watching import IMPLEMENTATION, on_interface
 
 PACKAGES = ("attnscope", "torch", "transformers", "tokenizers")
 
@@ -23,6 +25,27 @@ def card_of(model: PreTrainedModel) -> dict[str, Any]:
         "class": type(model).__name__,
         "dtype": str(model.dtype).removeprefix("torch."),
         "attention_implementation": f"eager through {IMPLEMENTATION}" if on_interface(model) else "eager",
+        **_made(),
+    }
+
+
+def card_of_module(module: nn.Module) -> dict[str, Any]:
+    """The same for a module of the user's own, which has no name but that of its class."""
+    kind = type(module).__name__
+    dtype = next((parameter.dtype for parameter in module.parameters()), torch.float32)
+    return {
+        "model": kind,
+        "revision": None,
+        "class": kind,
+        "dtype": str(dtype).removeprefix("torch."),
+        "attention_implementation": "the module's own",
+        **_made(),
+    }
+
+
+def _made() -> dict[str, Any]:
+    """By which versions, and when."""
+    return {
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

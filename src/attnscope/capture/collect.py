@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from ..errors import BadInput
 from ..record.attention import Stack
 from .families import output_projection
-from .instrument import AttentionCall
+from .watching import AttentionCall
 
 
 @dataclass

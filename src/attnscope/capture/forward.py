@@ -15,12 +15,12 @@ from ..record.checks import looks_causal
 from ..record.target import SUM
 from .card import card_of
 from .collect import Collector
-from .instrument import watched
 from .lookups import hooked_lookups
 from .outcomes import resolved_target, target_value
 from .passage import Passage
 from .reader import Reader
 from .request import Request
+from .watching import watched
 
 
 def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> list[AttentionRecord]:
@@ -79,7 +79,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
                 prediction=reader.prediction(logits[row]),
                 target=targets[row],
                 pooled="mean" if request.heads == "mean" else None,
-                text=_as_text(passage.text),
+                text=as_text(passage.text),
                 inputs=passage.inputs,
                 card=card,
             )
@@ -124,7 +124,7 @@ def _tracked_embeddings(model: PreTrainedModel, wanted: bool) -> Iterator[list[F
         yield looked_up
 
 
-def _as_text(text: Text) -> str | tuple[str, ...]:
+def as_text(text: Text) -> str | tuple[str, ...]:
     """A pair of texts as a tuple; words already split as one string."""
     if isinstance(text, tuple):
         return tuple(part if isinstance(part, str) else " ".join(part) for part in text)

@@ -7,8 +7,8 @@ import torch
 
 from ..errors import BadInput
 from .encoding import Encoded, encode_ids
-from .instrument import restored
 from .reader import Reader
+from .watching import restored
 
 GREEDY_TOKENS = 128
 """How far a decoder goes on by itself where the user gives no target text."""

@@ -1,200 +1,102 @@
-"""Attention really comes out, exactly: a model is watched for the time of a call and given back as it was.
+"""`instrument`: any torch module, ready to be recorded."""
 
-Models on transformers' AttentionInterface are switched to an implementation of our own, which calls the model's own
-eager attention (so soft caps, position biases, grouped queries, sliding windows and sinks come out right) and shows
-each call to an observer. The others are switched to eager and asked for `output_attentions`. Layers are counted by the
-order of calls, never by `layer_idx`, which is None in some families and shared by encoder, decoder and cross-attention
-in others.
-"""
-
-import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import torch
-from jaxtyping import Float
-from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedConfig, PreTrainedModel
-from transformers.masking_utils import eager_mask
+from torch import nn
+from transformers import PreTrainedModel
 
 from ..errors import BadInput
-from ..record.attention import Stack
-from .stacks import is_decoder_only, stacks_of
+from .module_attention import sources_of
+from .module_capture import ModuleReader, Readout
+from .module_inputs import feeder_of
+from .module_model import ModuleModel
 
-IMPLEMENTATION = "attnscope"
-
-
-@dataclass(frozen=True)
-class AttentionCall:
-    """One layer's attention on one batch, as the model computed it; vectors only on the AttentionInterface."""
-
-    stack: Stack
-    weights: Float[Tensor, "batch head query key"]
-    module: nn.Module | None = None
-    query: Float[Tensor, "batch head query head_width"] | None = None
-    key: Float[Tensor, "batch key_value_head key head_width"] | None = None
-    value: Float[Tensor, "batch key_value_head key value_width"] | None = None
-    scaling: float | None = None
-    softcap: float | None = None
-    biases: tuple[Tensor, ...] = ()
-    """What is added to the scores: the mask and position biases, each broadcastable to the weights."""
+READ_AT: dict[str, Readout] = {
+    "first": lambda _tokens: 0,
+    "last": lambda _tokens: -1,
+    "mean": lambda tokens: [1 / len(tokens)] * len(tokens),
+}
 
 
-Observer = Callable[[AttentionCall], None]
+def instrument(
+    module: nn.Module,
+    *,
+    tokenize: Callable[[Any], Any],
+    attention: Any = None,
+    embeddings: str | None = None,
+    labels: Sequence[str] | None = None,
+    readout: str | int | Callable[[tuple[str, ...]], Any] | None = None,
+    answer: Callable[[Any], Any] | None = None,
+    mask: str | None = None,
+    padding: int = 0,
+    blanks: Mapping[str, int] | None = None,
+    longest: int | None = None,
+    name: str | None = None,
+) -> ModuleModel:
+    """Make any torch module a model that gives attention records, and that methods can run again.
 
+    `tokenize(text)` returns the tokens of a text and what the module is given for it: one id for each token, or a
+    mapping of the module's arguments, without the axis of the batch; or a `Tokenized`, which can say more. The module
+    is called with `[batch, token]` tensors: ids go to its argument `input_ids`, or else to its first.
 
-@dataclass
-class _Watch:
-    """Who is shown the attention of which modules; `depth` counts calls of the model within calls of the model."""
+    `attention` says where the weights come from: names of submodules, or a class of them, that are or hold
+    `nn.MultiheadAttention` (as `nn.TransformerEncoder` does) or that return their weights; `"name.attribute"` for an
+    attribute in which a module keeps them; or a function `(module, inputs) -> list of weights`, `[batch, head, query,
+    key]` each. By default it is every `nn.MultiheadAttention`. Layers are counted in the order in which they run.
 
-    observer: Observer
-    stacks: Mapping[nn.Module, Stack]
-    depth: int = 0
+    `embeddings` names the submodule that looks up the tokens' ids, for gradients and blank-out (by default the only
+    `nn.Embedding`). The logits are what the module returns, `.logits` of it or its first part, as far as that is
+    `[batch, outcome]`, or else `answer(output)`; `labels` names the outcomes. `readout` is `"first"`, `"last"` or
+    `"mean"`, a position, or a function of the tokens; by default the last token of causal attention, else all alike.
+    `blanks` are ids that stand for no token: `{"unk": 1}`. `longest` is how many tokens the module reads.
 
-    def entered(self, *_: Any) -> None:
-        self.depth += 1
+    Padding: `mask` names the argument that hides it (by default `attention_mask`, 1 where a token is, or one that ends
+    in `padding_mask`, true where none is). Without one, only texts of equal length run together. `padding` is the id.
 
-    def left(self, *_: Any) -> None:
-        self.depth -= 1
+    >>> import torch
+    >>> from torch import nn
+    >>> class Small(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.words, self.attention = nn.Embedding(9, 8), nn.MultiheadAttention(8, 2, batch_first=True)
+    ...     def forward(self, ids):
+    ...         vectors = self.words(ids)
+    ...         return self.attention(vectors, vectors, vectors)[0].mean(1)[:, :2]
+    >>> model = instrument(Small(), tokenize=lambda text: (text.split(), [len(word) for word in text.split()]))
+    >>> tuple(model.record("the key to the cabinet").weights.shape)
+    (1, 2, 5, 5)
 
-
-_watching: ContextVar[_Watch | None] = ContextVar("attnscope_watch", default=None)
-_locks: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
-_locks_lock = threading.Lock()
-
-
-def _observed_attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
-) -> tuple[Tensor, Tensor | None]:
-    """The module's own eager attention, shown to the observer."""
-    eager = _own_eager_attention(type(module))
-    if eager is None:
-        raise BadInput(f"{type(module).__name__} has no eager attention, so its weights cannot be read.")
-    output, weights = eager(module, query, key, value, attention_mask, **options)
-    watch = _watching.get()
-    if watch is None or watch.depth != 1 or module not in watch.stacks:
-        return output, weights  # another thread uses the model meanwhile, or a hook runs it within the run
-    biases = (options.get("position_bias"), attention_mask)
-    watch.observer(
-        AttentionCall(
-            stack=watch.stacks[module],
-            weights=weights,
-            module=module,
-            query=query,
-            key=key,
-            value=value,
-            scaling=query.shape[-1] ** -0.5 if options.get("scaling") is None else float(options["scaling"]),
-            softcap=options.get("softcap"),
-            biases=tuple(bias for bias in biases if bias is not None),
-        )
-    )
-    return output, None  # as fused attention does: a layer that were given them would hold them through its own work
-
-
-AttentionInterface.register(IMPLEMENTATION, _observed_attention)
-# without a mask function of this name transformers would build no mask at all, silently
-AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
-
-
-def _own_eager_attention(kind: type) -> Callable[..., tuple[Tensor, Tensor]] | None:
-    """`eager_attention_forward` of the file that defines this class, or a class it derives from."""
-    for base in kind.__mro__:
-        function: Any = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
-        if function is not None:
-            return function  # type: ignore[no-any-return]
-    return None
-
-
-def on_interface(model: PreTrainedModel) -> bool:
-    """Whether every part of the model computes its attention through transformers' AttentionInterface."""
-    parts = {type(part) for part in model.modules() if isinstance(part, PreTrainedModel)}
-    return all(_own_eager_attention(part) is not None for part in parts)
-
-
-@contextmanager
-def restored(model: PreTrainedModel) -> Iterator[None]:
-    """Evaluation mode for a while; modes, implementation and random state are as before afterwards, come what may.
-
-    One at a time for each model: what two threads switched at once could not be put back.
     """
-    with _locks_lock:
-        # the model and its body are one: what runs without the head on top must wait too
-        lock = _locks.setdefault(model.base_model, threading.RLock())
-    with lock:
-        yield from _restored(model)
-
-
-def _restored(model: PreTrainedModel) -> Iterator[None]:
-    implementations = [(config, config._attn_implementation) for config in _configurations(model)]
-    modes = [(module, module.training) for module in model.modules()]
-    devices = {parameter.device for parameter in model.parameters() if parameter.device.type == "cuda"}
-    with torch.random.fork_rng(devices=sorted(devices, key=str)):
-        try:
-            model.eval()
-            yield
-        finally:
-            for module, mode in modes:
-                module.training = mode
-            for config, implementation in implementations:
-                config._attn_implementation = implementation
-
-
-@contextmanager
-def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[..., Any]]:
-    """Within this, the function given runs the model and shows each layer's attention to the observer."""
-    flash = next((module for module in model.modules() if "FlashAttention" in type(module).__name__), None)
-    if flash is not None:
+    if isinstance(module, PreTrainedModel):
         raise BadInput(
-            f"{type(flash).__name__} is built without attention weights:"
-            ' load the model with attn_implementation="eager".'
+            f"{type(module).__name__} is a Hugging Face model: use attnscope.load(model, tokenizer=tokenizer)."
         )
-    through_interface = on_interface(model)
-    with restored(model):
-        for config in _configurations(model):
-            # not set_attn_implementation: families such as Falcon answer it with a log line and stay as they are
-            config._attn_implementation = IMPLEMENTATION if through_interface else "eager"
-        watch = _Watch(observer, stacks_of(model))
-        hooks = [
-            model.register_forward_pre_hook(watch.entered),
-            model.register_forward_hook(watch.left, always_call=True),
-        ]
-        token = _watching.set(watch)
-        try:
-            yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
-        finally:
-            _watching.reset(token)
-            for hook in hooks:
-                hook.remove()
+    if isinstance(readout, str) and readout not in READ_AT:
+        raise BadInput(f"A read-out is {', '.join(READ_AT)}, a position or a function, not {readout!r}.")
+    reader = ModuleReader(
+        feeder=feeder_of(module, mask, padding),
+        sources=sources_of(module, attention),
+        lookup=_lookup(module, embeddings),
+        readout=_readout(readout),
+        answer=answer,
+        labels=None if labels is None else tuple(labels),
+    )
+    return ModuleModel(reader, tokenize, blanks or {}, longest, name or type(module).__name__)
 
 
-def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, Any]) -> Any:
-    """Run an eager model that returns its attentions, and show them layer by layer."""
-    output = model(**inputs, output_attentions=True)
-    own: Stack = "decoder" if is_decoder_only(model) else "encoder"
-    named: dict[str, Stack] = {
-        "attentions": own,
-        "encoder_attentions": "encoder",
-        "decoder_attentions": "decoder",
-        "cross_attentions": "cross",
-    }
-    for name, stack in named.items():
-        for weights in getattr(output, name, None) or ():
-            observer(AttentionCall(stack=stack, weights=weights))
-    return output
+def _readout(readout: Any) -> Readout | None:
+    if isinstance(readout, str):
+        return READ_AT[readout]
+    return (lambda _tokens: readout) if isinstance(readout, int) else readout
 
 
-def _configurations(model: PreTrainedModel) -> list[PreTrainedConfig]:
-    """Every configuration object in use, parents first: encoder and decoder may hold copies of their own."""
-    found: dict[int, PreTrainedConfig] = {}
-    waiting: list[Any] = [getattr(module, "config", None) for module in model.modules()]
-    while waiting:
-        config = waiting.pop(0)
-        if isinstance(config, PreTrainedConfig) and id(config) not in found:
-            found[id(config)] = config
-            waiting += [getattr(config, name, None) for name in config.sub_configs]
-    return list(found.values())
+def _lookup(module: nn.Module, name: str | None) -> nn.Module | None:
+    """Where embeddings are looked up: the submodule named, or the only one that could; None where that is not clear."""
+    parts: dict[str, nn.Module] = dict(module.named_modules())
+    if name is None:
+        found = [part for part in parts.values() if isinstance(part, nn.Embedding)]
+        return found[0] if len(found) == 1 else None
+    if name not in parts:
+        raise BadInput(f"{type(module).__name__} has no submodule {name!r} to look embeddings up.")
+    return parts[name]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, overload
 
 import torch
 from jaxtyping import Float
@@ -20,11 +20,15 @@ from .estimate import Estimate, estimate_of
 from .families import size_of
 from .forward import capture
 from .generation import generated
+from .long_texts import windows_of, with_places
 from .outcomes import resolved_target
 from .passage import Passage
 from .reader import Reader
 from .reading import record_bytes, source_of, target_of, with_decoder_inputs
 from .request import Request, checked_request
+
+WINDOWS_TOGETHER = 16
+"""How many windows of a long text run as one batch."""
 
 
 class InstrumentedModel:
@@ -47,6 +51,11 @@ class InstrumentedModel:
         return self.reader.tokenizer
 
     @property
+    def name(self) -> str:
+        """What it is called: its name on the hub, its folder, or its class."""
+        return str(self.model.config.name_or_path or type(self.model).__name__)
+
+    @property
     def task(self) -> str:
         """What the model is for: classifier, masked_lm, causal_lm, encoder or encoder_decoder."""
         return self.reader.task
@@ -56,10 +65,24 @@ class InstrumentedModel:
         """The stacks this model has; the first is the one recorded by default."""
         return self.reader.stacks
 
+    def tokens(self, text: Text, truncate: bool = False) -> tuple[str, ...]:
+        """The tokens of a text, as the model reads it."""
+        return encode(self.tokenizer, text, self.reader.longest, truncate=truncate).tokens
+
+    @overload
+    def record(self, text: Text, *, window: None = None, stride: None = None, **options: Any) -> AttentionRecord: ...
+
+    @overload
     def record(
+        self, text: Text, *, window: int, stride: int | None = None, **options: Any
+    ) -> list[AttentionRecord]: ...
+
+    def record(  # type: ignore[misc] # above, "options" are the keywords that follow here
         self,
         text: Text,
         *,
+        window: int | None = None,
+        stride: int | None = None,
         text_target: Text | None = None,
         stack: str | None = None,
         gradients: bool = False,
@@ -69,7 +92,7 @@ class InstrumentedModel:
         queries_and_keys: bool = False,
         values: bool = False,
         truncate: bool = False,
-    ) -> AttentionRecord:
+    ) -> AttentionRecord | list[AttentionRecord]:
         """What the model does on a text, a pair of texts (a tuple) or words already split (a list).
 
         `stack` is encoder, decoder or cross; an encoder-decoder records its cross-attention by default, over
@@ -77,6 +100,11 @@ class InstrumentedModel:
         `"sum"` of all, or the prediction) with respect to embeddings and attention; `quantity` says whether of its
         logit, its probability or the `difference` to the next best. `heads="mean"` keeps only the mean over heads, for
         long inputs.
+
+        A text longer than the model reads is recorded in windows of `window` tokens, special tokens counted, each of
+        which begins `stride` tokens after the last (by default half a window). What comes back is then a list of
+        records, one for each window, in the order of the text; `record.card["window"]` says which tokens and characters
+        of the text it has read. Each is a run of its own: nothing is seen across windows.
         """
         request = checked_request(
             self.stacks,
@@ -88,7 +116,23 @@ class InstrumentedModel:
             queries_and_keys=queries_and_keys,
             values=values,
         )
+        if window is not None:
+            return self._windows(text, text_target, window, stride, request)
+        if stride is not None:
+            raise BadInput("stride= is how far windows lie apart: give window= too.")
         return next(self._in_order([self._passage(text, text_target, truncate)], 1, request))
+
+    def _windows(
+        self, text: Text, text_target: Text | None, window: int, stride: int | None, request: Request
+    ) -> list[AttentionRecord]:
+        """The records of a text window by window, several windows in a batch."""
+        if text_target is not None:
+            raise BadInput("A text in windows has no one target text: leave text_target= or window= out.")
+        if self.reader.longest is not None and window > self.reader.longest:
+            raise BadInput(f"A window of {window} tokens is longer than the {self.reader.longest} the model reads.")
+        whole = source_of(self.reader, text, longest=None, truncate=False)
+        passages = windows_of(whole, text, window, stride)
+        return with_places(list(self._in_order(passages, WINDOWS_TOGETHER, request)), passages)
 
     def records(
         self,
@@ -142,7 +186,7 @@ class InstrumentedModel:
         request = checked_request(self.stacks, **options)
         if self.task not in ("causal_lm", "encoder_decoder"):
             raise BadInput(f"{type(self.model).__name__} does not generate text; use record(text).")
-        source = source_of(self.reader, prompt, truncate=truncate)
+        source = source_of(self.reader, prompt, longest=self.reader.longest, truncate=truncate)
         written = generated(self.reader, source, max_new_tokens)
         passage = Passage(prompt, source, written) if self.reader.has_both_sides else Passage(prompt, written, None)
         return next(self._in_order([passage], 1, request))
@@ -210,7 +254,7 @@ class InstrumentedModel:
         return batch_size if self.reader.takes_padding else 1
 
     def _passage(self, text: Text, text_target: Text | None, truncate: bool) -> Passage:
-        source = source_of(self.reader, text, truncate=truncate)
+        source = source_of(self.reader, text, longest=self.reader.longest, truncate=truncate)
         return Passage(text, source, target_of(self.reader, text_target, truncate=truncate))
 
     def _in_order(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
@@ -227,5 +271,4 @@ class InstrumentedModel:
     def __repr__(self) -> str:
         size = size_of(self.model, self.stacks[0])
         layers = "" if size is None else f" {size[0]} layers x {size[1]} heads,"
-        name = self.model.config.name_or_path or type(self.model).__name__
-        return f"InstrumentedModel({name}: {self.task},{layers} reads {self.reader.pooling})"
+        return f"InstrumentedModel({self.name}: {self.task},{layers} reads {self.reader.pooling})"

@@ -33,19 +33,23 @@ def probabilities_of(
     logits = logits.float()
     if task != "classifier":
         return logits.softmax(-1)
-    if logits.shape[-1] == 1:
-        return logits
     several = getattr(model.config, "problem_type", None) == "multi_label_classification"
-    return logits.sigmoid() if several else logits.softmax(-1)
+    return logits.sigmoid() if several and logits.shape[-1] > 1 else softmax_unless_single(logits)
+
+
+def softmax_unless_single(logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
+    """The probability of each outcome; a single output stays as it is."""
+    logits = logits.float()
+    return logits if logits.shape[-1] == 1 else logits.softmax(-1)
 
 
 def prediction_of(
-    probabilities: Float[Tensor, " outcome"], labels: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase
+    probabilities: Float[Tensor, " outcome"], labels: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase | None
 ) -> tuple[tuple[str, float], ...]:
     """(label, probability) pairs, best first: all classes, or the top tokens of a language model."""
     count = len(labels) if labels is not None else min(TOP_TOKENS, len(probabilities))
     best, order = probabilities.topk(count)
-    named = [labels[index] if labels is not None else str(tokenizer.decode([index])) for index in order.tolist()]
+    named = [_name(index, labels, tokenizer) for index in order.tolist()]
     return tuple(zip(named, best.tolist(), strict=True))
 
 
@@ -54,7 +58,7 @@ def resolved_target(
     quantity: Quantity,
     probabilities: Float[Tensor, " outcome"],
     labels: Sequence[str] | None,
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: PreTrainedTokenizerBase | None,
 ) -> Target:
     """What the user asks the gradient of: a class or token by number or name, `"sum"`, or None for the prediction."""
     if target == SUM:
@@ -65,14 +69,23 @@ def resolved_target(
         index = target
     elif labels is not None:
         index = labels.index(target) if target in labels else -1
+    elif tokenizer is None:
+        index = -1
     else:
         ids = tokenizer(target, add_special_tokens=False, verbose=False)["input_ids"]
         index = ids[0] if len(ids) == 1 else -1
     if not 0 <= index < len(probabilities):
-        choices = ", ".join(labels) if labels is not None else "one token of the vocabulary"
+        without_labels = "a number" if tokenizer is None else "one token of the vocabulary"
+        choices = without_labels if labels is None else ", ".join(labels)
         raise BadInput(f"There is no outcome {target!r} here: choose {choices}, or {SUM!r}.")
-    name = labels[index] if labels is not None else str(tokenizer.decode([index]))
-    return Target(name, index, quantity)
+    return Target(_name(index, labels, tokenizer), index, quantity)
+
+
+def _name(index: int, labels: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase | None) -> str:
+    """What an outcome is called: a class by its label, a token by its text, anything else by its number."""
+    if labels is not None:
+        return labels[index]
+    return str(index) if tokenizer is None else str(tokenizer.decode([index]))
 
 
 def target_value(

@@ -19,6 +19,8 @@ class Passage:
     text: Text
     source: Encoded
     target: Encoded | None
+    place: tuple[int, int] | None = None
+    """Of a window: from where to where it reads the tokens of the text, special ones not counted."""
 
     @property
     def inputs(self) -> dict[str, Int[Tensor, " _"]]:

@@ -15,9 +15,9 @@ from .passage import Passage, shifted
 from .reader import Reader
 
 
-def source_of(reader: Reader, text: Text, *, truncate: bool) -> Encoded:
-    """The tokens of a text, with only the inputs that this model takes."""
-    encoded = encode(reader.tokenizer, text, reader.longest, truncate=truncate)
+def source_of(reader: Reader, text: Text, *, longest: int | None, truncate: bool) -> Encoded:
+    """The tokens of a text, at most `longest` of them, with only the inputs that this model takes."""
+    encoded = encode(reader.tokenizer, text, longest, truncate=truncate)
     taken = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
     return replace(encoded, inputs=taken)
 
@@ -49,9 +49,7 @@ def with_decoder_inputs(reader: Reader, passages: Sequence[Passage], stack: Stac
         for batch in by_length([len(passages[place].source) for place in missing], batch_size):
             places = [missing[position] for position in batch]
             filled |= zip(places, greedy_outputs(reader, [passages[place].source for place in places]), strict=True)
-    return [
-        Passage(passage.text, passage.source, passage.target or filled[place]) for place, passage in enumerate(passages)
-    ]
+    return [replace(passage, target=passage.target or filled[place]) for place, passage in enumerate(passages)]
 
 
 def record_bytes(passage: Passage, layers_and_heads: tuple[int, int] | None) -> int:

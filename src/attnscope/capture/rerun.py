@@ -12,12 +12,12 @@ from transformers import PreTrainedModel
 from ..errors import BadInput
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import Target
-from .instrument import restored
 from .lookups import hooked_lookups, lookups
 from .outcomes import target_value
 from .reader import Inputs as Ids
 from .reader import Reader
 from .readout import distribution
+from .watching import restored
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""

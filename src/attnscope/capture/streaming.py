@@ -17,8 +17,8 @@ from ..record.attention import Stack
 from ..record.checks import looks_causal
 from .encoding import Encoded, encode, encode_ids
 from .generation import decoder_start
-from .instrument import AttentionCall, watched
 from .reader import Inputs, Reader
+from .watching import AttentionCall, watched
 
 Show = Callable[[int, Float[Tensor, "text head query key"]], None]
 """Is given the number of a layer and its weights on a padded batch."""

@@ -1,4 +1,6 @@
 """The larger commands of the command line, one in a file. Whatever needs torch is imported inside its command."""
 
+from .data import data as data
 from .reproduce import reproduce as reproduce
 from .survey import survey as survey
+from .train import train as train

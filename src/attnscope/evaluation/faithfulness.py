@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..attribution.choosing import Method, every_method, named_methods, runs_model, score_what_can_be
-from ..capture import InstrumentedModel
-from ..capture.encoding import Encoded, encode
 from ..engine import check_recipe, checked_folder
 from ..errors import BadInput
 from ..record import Model, Text
@@ -29,7 +27,7 @@ UNFINISHED = "unfinished"
 
 
 def trust(
-    model: InstrumentedModel,
+    model: Model,
     texts: Iterable[Text],
     methods: Sequence[str | Method] | None = None,
     against: Sequence[str | Method] = ("blank_out", "gradient"),
@@ -57,7 +55,7 @@ def trust(
     folder = None if out is None else _own_folder(Path(out), resume)
     _check_numbers(batch_size=(batch_size, 1), top=(top, 1), seed=(seed, 0))
     given = _checked_texts(texts)
-    encoded = [_encoded(model, text, number, truncate) for number, text in enumerate(given)]
+    tokenized = [_tokens(model, text, number, truncate) for number, text in enumerate(given)]
     references = named_methods(against)
     wanted = named_methods(methods) if methods is not None else _reading_methods()
     asked = _joined(wanted, references)
@@ -69,13 +67,13 @@ def trust(
         methods=asked,
         against=tuple(references),
         layers=None if layers is None else _checked_layers(layers, depth),
-        counts=Counter(token for one in encoded for token in one.tokens),
+        counts=Counter(token for tokens in tokenized for token in tokens),
         top=top,
         seed=seed,
         batch_size=batch_size,
     )
     recipe = {
-        "model": model.model.config.name_or_path or type(model.model).__name__,
+        "model": model.name,
         "texts": len(given),
         "fingerprint": hashlib.sha256(json.dumps(given).encode()).hexdigest(),
         "methods": list(asked),
@@ -91,7 +89,7 @@ def trust(
         check_recipe(folder, "measurement", finished.card, recipe)
         shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
         return finished
-    lengths = [len(one) for one in encoded]
+    lengths = [len(tokens) for tokens in tokenized]
     running = sum(map(runs_model, asked.values()))
     cost = price(lengths, len(asked) + len(BASELINES), running, "gradients" in options)
     figures, shards = _measured(model, given, question, options, recipe, folder, cost, watch)
@@ -188,10 +186,10 @@ def _checked_texts(texts: Iterable[Text]) -> list[Text]:
     return given
 
 
-def _encoded(model: InstrumentedModel, text: Text, number: int, truncate: bool) -> Encoded:
+def _tokens(model: Model, text: Text, number: int, truncate: bool) -> tuple[str, ...]:
     """The tokens of a text, so that one the model cannot read is told before anything runs."""
     try:
-        return encode(model.tokenizer, text, model.reader.longest, truncate=truncate)
+        return model.tokens(text, truncate)
     except BadInput as error:
         raise BadInput(f"Text {number} (counted from 0): {error}") from error
 

@@ -1,7 +1,5 @@
 """The recipe of the shipped demo model: a small BERT that reads a sentence up to its verb and tells its number."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -10,7 +8,6 @@ from random import Random
 from zlib import crc32
 
 import torch
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.normalizers import Lowercase
@@ -19,11 +16,11 @@ from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-from ..errors import BadInput
-from ..files import written_atomically
 from ..syntax import AgreementSentence, agreement_sentences, vocabulary
 from .demo_card import model_card
-from .train import Measurement, train, warmup_then_decay, write_log
+from .folder import finish, unfinished_training, write_hugging_face
+from .rates import warmup_then_decay
+from .train import Measurement, train
 
 LABELS = ("singular", "plural")
 STEPS = 3500
@@ -41,16 +38,9 @@ def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEP
     Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
     there and ends with the very same weights; a finished one is left as it is.
     """
-    unfinished = out / "unfinished"
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        if not resume:
-            raise BadInput(f"{out} is not an empty folder; choose another, or resume the training in it.")
-        if (out / "training_log.jsonl").exists() and not unfinished.exists():
-            return out
-        if not unfinished.exists():
-            raise BadInput(f"{out} holds no unfinished training that could be resumed.")
-    unfinished.mkdir(parents=True, exist_ok=True)
-
+    unfinished = unfinished_training(out, resume)
+    if unfinished is None:
+        return out
     tokenizer = build_tokenizer()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -74,9 +64,8 @@ def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEP
         )
     model.eval()
     accuracy = accuracy_by_attractors(model, tokenizer, list(islice(held_out_sentences(), HELD_OUT_SENTENCES)))
-    write_log(out / "training_log.jsonl", log)
-    _write_model(out, model, tokenizer, model_card(accuracy, seed, steps, SENTENCES_PER_STEP, len(vocabulary())))
-    shutil.rmtree(unfinished)
+    card = model_card(accuracy, seed, steps, SENTENCES_PER_STEP, len(vocabulary()))
+    finish(out, log, card, lambda folder: write_hugging_face(folder, model, tokenizer))
     return out
 
 
@@ -173,19 +162,3 @@ def build_model(vocabulary_size: int) -> BertForSequenceClassification:
             label2id={label: index for index, label in enumerate(LABELS)},
         )
     )
-
-
-def _write_model(
-    out: Path, model: BertForSequenceClassification, tokenizer: PreTrainedTokenizerFast, card: str
-) -> None:
-    """Write the Hugging Face files through a folder of their own, since their writers are not atomic."""
-    with tempfile.TemporaryDirectory(dir=out / "unfinished") as name:
-        folder = Path(name)
-        model.config.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        # What model.save_pretrained writes, without its progress bar.
-        save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})
-        (folder / "README.md").write_text(card, encoding="utf-8")
-        for path in sorted(folder.iterdir(), key=lambda path: path.name == "README.md"):  # the card last: it says done
-            with written_atomically(out / path.name) as temporary:
-                shutil.copyfile(path, temporary)

@@ -1,9 +1,10 @@
-"""A small training loop that can be killed at any moment and then ends with the very same weights."""
+"""The training loop of all small models: it can be killed at any moment and then ends with the very same weights."""
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,19 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
+from torch.optim import AdamW, Optimizer
 
 from ..engine import load_checkpoint, save_checkpoint
 from ..errors import BadInput
 from ..files import written_atomically
+from .probes import Probe
+from .rates import Rate
+from .stopping import Best, EarlyStopping, looked_at
 
 STEPS_PER_ROW = 50  # of the log
 
-LogRow = dict[str, int | float]  # step, loss, accuracy, learning_rate
+LogRow = dict[str, int | float | str]
+"""step, loss, accuracy and learning_rate; or step and validation; or step, probe and what the probe saw."""
 
 
 @dataclass(frozen=True)
@@ -30,90 +36,133 @@ class Measurement:
     accuracy: float
 
 
-def warmup_then_decay(peak: float, warmup: int, steps: int) -> Callable[[int], float]:
-    """The learning rate at each step: up in a line to `peak`, then down in a line to zero after the last step.
+def adamw(model: nn.Module) -> Optimizer:
+    """AdamW with the usual weight decay; the loop sets the learning rate."""
+    return AdamW(model.parameters(), weight_decay=0.01, fused=True)
 
-    >>> rate = warmup_then_decay(peak=1.0, warmup=2, steps=6)
-    >>> [rate(step) for step in range(6)]
-    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
-    """
 
-    def rate(step: int) -> float:
-        return peak * min((step + 1) / max(1, warmup), (steps - step) / max(1, steps - warmup))
+@dataclass
+class _State:
+    """How far a training is: the updates done, whether it is over, and what it has seen."""
 
-    return rate
+    step: int = 0
+    over: bool = False
+    log: list[LogRow] = field(default_factory=list)
+    best: Best = field(default_factory=Best)
 
 
 def train(
     model: nn.Module,
     measure: Callable[[int], Measurement],
-    learning_rate: Callable[[int], float],
+    learning_rate: Rate,
     steps: int,
     recipe: Mapping[str, Any],
     checkpoint: Path,
     seconds_between_checkpoints: float = 30.0,
+    *,
+    optimizer: Callable[[nn.Module], Optimizer] = adamw,
+    longest_gradient: float = 1.0,
+    stopping: EarlyStopping | None = None,
+    probes: Sequence[Probe] = (),
 ) -> list[LogRow]:
-    """Train `model` in place with AdamW and return the log, one row for every 50 steps.
+    """Train `model` in place and return the log, one row for every 50 steps.
 
     `measure(step)` runs the model on the batch of that step. The batch must depend on the step alone; randomness inside
-    the model (dropout) comes from torch's generator, which the checkpoint holds.
+    the model (dropout) comes from torch's generator, which the checkpoint holds. `optimizer(model)` makes the
+    optimizer; gradients longer than `longest_gradient` (all together, by the Euclidean norm) are shortened to it.
+
+    With `stopping` the training may end before `steps`, and the model has its best weights at the end. Each of `probes`
+    looks at its steps. What both see are rows of the log.
 
     If the file `checkpoint` exists, training goes on from it. `recipe` says what is trained, in JSON terms; a
     checkpoint of another recipe is refused.
     """
-    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01, fused=True)
-    log: list[LogRow] = []
-    start = 0
-    if checkpoint.exists():
-        state = load_checkpoint(checkpoint)
-        if state["recipe"] != dict(recipe):
-            raise BadInput(f"{checkpoint} belongs to the training {state['recipe']}, not to {dict(recipe)}.")
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])
-        log, start = state["log"], state["step"]
-
-    def save(step: int) -> None:
-        state = {
-            "recipe": dict(recipe),
-            "step": step,
-            "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "random": torch.get_rng_state(),
-            "log": log,
-        }
-        save_checkpoint(checkpoint, state)
-
+    rule = optimizer(model)
+    state = _resumed(checkpoint, recipe, model, rule) if checkpoint.exists() else _State()
     model.train()
     saved = time.monotonic()
-    losses: list[float] = []
-    accuracies: list[float] = []
+    measurements: list[tuple[float, float]] = []
     with _progress() as progress:
-        task = progress.add_task("", total=steps, completed=start, figures="")
-        for step in range(start, steps):
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate(step)
-            measurement = measure(step)
-            optimizer.zero_grad()
+        task = progress.add_task("", total=steps, completed=state.step, figures="")
+        if state.step == 0:
+            _probe(model, probes, state)
+        while state.step < steps and not state.over:
+            rate = learning_rate(state.step)
+            for group in rule.param_groups:
+                group["lr"] = rate
+            measurement = measure(state.step)
+            rule.zero_grad()
             measurement.loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            losses.append(measurement.loss.item())
-            accuracies.append(measurement.accuracy)
+            nn.utils.clip_grad_norm_(model.parameters(), longest_gradient)
+            rule.step()
+            measurements.append((measurement.loss.item(), measurement.accuracy))
+            state.step += 1
             progress.advance(task)
-            if len(losses) == STEPS_PER_ROW or step + 1 == steps:
-                loss, accuracy = sum(losses) / len(losses), sum(accuracies) / len(accuracies)
-                log.append({"step": step + 1, "loss": loss, "accuracy": accuracy, "learning_rate": learning_rate(step)})
-                progress.update(task, figures=f"loss {loss:.3f}  accuracy {accuracy:.1%}")
-                losses, accuracies = [], []
+            _probe(model, probes, state)
+            if stopping is not None and (state.step % stopping.every == 0 or state.step == steps):
+                _validate(model, stopping, state)
+            last = state.step == steps or state.over
+            if len(measurements) == STEPS_PER_ROW or last:
+                loss, accuracy = (sum(column) / len(column) for column in zip(*measurements, strict=True))
+                state.log.append({"step": state.step, "loss": loss, "accuracy": accuracy, "learning_rate": rate})
+                progress.update(task, figures=f"loss {loss:.3f}  accuracy {accuracy:.1%}{_best(state)}")
+                measurements = []
                 # Only here, where a row ends, so that a checkpoint needs no half-filled row.
-                if time.monotonic() - saved >= seconds_between_checkpoints or step + 1 == steps:
-                    save(step + 1)
+                if time.monotonic() - saved >= seconds_between_checkpoints or last:
+                    _save(checkpoint, recipe, model, rule, state)
                     saved = time.monotonic()
-    return log
+    state.best.restore(model)
+    return state.log
 
 
-def write_log(path: Path, log: list[LogRow]) -> None:
+def _probe(model: nn.Module, probes: Sequence[Probe], state: _State) -> None:
+    """Let the probes that are due look."""
+    for probe in probes:
+        if state.step in probe.steps:
+            seen = looked_at(model, partial(probe, state.step))
+            state.log.append({"step": state.step, "probe": probe.name, **seen})
+
+
+def _validate(model: nn.Module, stopping: EarlyStopping, state: _State) -> None:
+    """Look at held-out data, keep what is best, and stop where nothing better comes."""
+    figure = float(looked_at(model, stopping.figure))
+    state.log.append({"step": state.step, "validation": figure})
+    state.best.see(figure, state.step, model)
+    state.over = state.best.looks_since >= stopping.patience
+
+
+def _best(state: _State) -> str:
+    return "" if state.best.figure is None else f"  best {state.best.figure:.3f} at {state.best.step}"
+
+
+def _save(checkpoint: Path, recipe: Mapping[str, Any], model: nn.Module, rule: Optimizer, state: _State) -> None:
+    save_checkpoint(
+        checkpoint,
+        {
+            "recipe": dict(recipe),
+            "model": model.state_dict(),
+            "optimizer": rule.state_dict(),
+            "random": torch.get_rng_state(),
+            "step": state.step,
+            "over": state.over,
+            "log": state.log,
+            "best": state.best.state(),
+        },
+    )
+
+
+def _resumed(checkpoint: Path, recipe: Mapping[str, Any], model: nn.Module, rule: Optimizer) -> _State:
+    """How far the checkpoint is; the model, its optimizer and torch's generator are as they were then."""
+    kept = load_checkpoint(checkpoint)
+    if kept["recipe"] != dict(recipe):
+        raise BadInput(f"{checkpoint} belongs to the training {kept['recipe']}, not to {dict(recipe)}.")
+    model.load_state_dict(kept["model"])
+    rule.load_state_dict(kept["optimizer"])
+    torch.set_rng_state(kept["random"])
+    return _State(kept["step"], kept["over"], kept["log"], Best(**kept["best"]))
+
+
+def write_log(path: Path, log: Sequence[LogRow]) -> None:
     """Write the log as JSON lines."""
     with written_atomically(path) as temporary:
         temporary.write_text("".join(json.dumps(row) + "\n" for row in log), encoding="utf-8")

@@ -27,6 +27,15 @@ class Model(Protocol):
     """A model whose attention can be read, and which can be run again."""
 
     @property
+    def name(self) -> str:
+        """What the model is called."""
+        ...
+
+    def tokens(self, text: Text, truncate: bool = False) -> tuple[str, ...]:
+        """The tokens of a text, as the model reads it."""
+        ...
+
+    @property
     def blank_ids(self) -> Mapping[str, int]:
         """The ids of the tokens that can stand for no token, by name: unk, mask and pad, as far as there are any."""
         ...

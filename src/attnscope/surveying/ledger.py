@@ -73,6 +73,10 @@ def clear(folder: Path) -> None:
 
 
 def fingerprint_of(items: Sequence[Sentence | str]) -> str:
-    """Tells the sentences of one shard from any others."""
-    plain = [item if isinstance(item, str) else vars(item) for item in items]
+    """Tells the sentences of one shard from any others, by all that a survey reads of them: no fine tags."""
+    plain = [item if isinstance(item, str) else _without(vars(item), "fine_tags") for item in items]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
+
+
+def _without(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {field: value for field, value in fields.items() if field != name}

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import BadInput
 from .lines import numbered_lines
+from .penn import penn_tag
 from .sentence import Sentence, joined
 
 COLUMNS = 10
@@ -20,7 +21,8 @@ def read_conllu(path: str | Path, limit: int | None = None) -> Iterator[Sentence
 
     The pieces of a multi-word token ("do" and "n't" of "don't") are words without a space between them if they spell
     it, and words with spaces if they do not ("de" and "le" of "du"). Empty nodes (8.1) are no words and are left out.
-    Where no word has a tag (a head, a relation), the sentence has none.
+    Where no word has a tag (a head, a relation), the sentence has none. Where no word has a fine tag (XPOS), Penn's are
+    told from the part of speech and the features, as far as they tell them.
 
     Raises:
         BadInput: If the file is malformed, with the number of the line, or has no sentence.
@@ -121,6 +123,7 @@ def _sentence(block: _Block, document: str | None, path: Path) -> Sentence:
             spaces=spaces,
             name=block.name,
             document=document,
+            fine_tags=_fine_tags(block),
         )
     except BadInput as error:
         raise BadInput(f"The sentence at line {block.line} of {path} is malformed: {error}") from error
@@ -128,6 +131,13 @@ def _sentence(block: _Block, document: str | None, path: Path) -> Sentence:
 
 def _unless_empty(values: list[str]) -> tuple[str, ...] | None:
     return None if all(value == EMPTY for value in values) else tuple(values)
+
+
+def _fine_tags(block: _Block) -> tuple[str, ...] | None:
+    written = _unless_empty([columns[4] for _, columns in block.rows])
+    if written is not None or all(columns[5] == EMPTY for _, columns in block.rows):
+        return written
+    return tuple(penn_tag(columns[3], _pairs(columns[5])) for _, columns in block.rows)
 
 
 def _heads(block: _Block, path: Path) -> tuple[int, ...] | None:
@@ -161,7 +171,12 @@ def _spaces(block: _Block, words: tuple[str, ...], path: Path) -> tuple[bool, ..
 
 
 def _space_after(columns: list[str]) -> bool:
-    return (_library().parser.parse_dict_value(columns[9]) or {}).get("SpaceAfter") != "No"
+    return _pairs(columns[9]).get("SpaceAfter") != "No"
+
+
+def _pairs(written: str) -> dict[str, str | None]:
+    """What a column of names and values holds: "Number=Sing|Tense=Pres"."""
+    return _library().parser.parse_dict_value(written) or {}
 
 
 def _identity(written: str) -> int | tuple[int, str, int] | None:

@@ -123,6 +123,7 @@ def _sentence(words: list[Any], document: Any) -> Sentence:
         heads=tuple(root if head == -1 and index != root else head for index, head in enumerate(heads)),
         relations=tuple("root" if index == root else universal(token.dep_) for index, token in enumerate(words)),
         spaces=tuple(_space_after(token, document) for token in words),
+        fine_tags=tuple(token.tag_ for token in words),
     )
 
 

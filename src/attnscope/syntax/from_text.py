@@ -1,4 +1,4 @@
-"""Plain text, JSON lines and WikiText: one text or one sentence to a line."""
+"""Plain text, JSON lines, tables and WikiText: one text or one sentence to a line."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,13 @@ ENTRIES = {
     "heads": (int, "whole numbers"),
     "relations": (str, "strings"),
     "spaces": (bool, "true and false"),
+    "fine_tags": (str, "strings"),
 }
 """The fields of a sentence that have an entry for each word, and what the entries are."""
 NAMES = ("name", "document")
+COLUMN = "text"
+"""The column of a table that holds the texts."""
+LINE_BREAK = "<br />"
 JOINERS = {"@-@": "-", "@,@": ",", "@.@": "."}
 """How WikiText writes a sign that stands inside a word or number."""
 
@@ -53,6 +57,24 @@ def read_jsonl(path: str | Path) -> Iterator[str | Sentence]:
         item = _item(fields, place)
         if isinstance(item, Sentence) or item.strip():
             yield item.strip() if isinstance(item, str) else item
+
+
+def read_table(path: str | Path) -> Iterator[str]:
+    """Yield the texts of a table with tabs between its columns, whose header names one of them "text".
+
+    Line breaks that are written as in a web page, as in the reviews of IMDB, are line breaks.
+    """
+    lines = numbered_lines(Path(path))
+    header = next((line.split("\t") for _, line in lines), [])
+    if COLUMN not in header:
+        raise BadInput(f'{path} has no column "{COLUMN}" in its first line.')
+    place = header.index(COLUMN)
+    for number, line in lines:
+        row = line.split("\t")
+        if line and len(row) != len(header):
+            raise BadInput(f"Line {number} of {path} has {len(row)} columns where the header has {len(header)}.")
+        if line and (text := row[place].replace(LINE_BREAK, "\n").strip()):
+            yield text
 
 
 def wikitext_lines(path: str | Path) -> Iterator[Sentence]:

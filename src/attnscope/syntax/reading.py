@@ -10,7 +10,7 @@ from ..errors import BadInput
 from .from_conllu import read_conllu
 from .from_datasets import is_dataset, open_dataset, read_dataset, size_of
 from .from_spacy import Parser
-from .from_text import is_heading, plain, read_jsonl, read_text, wikitext_lines
+from .from_text import COLUMN, is_heading, plain, read_jsonl, read_table, read_text, wikitext_lines
 from .grammar import AgreementSentence, agreement_sentences
 from .lines import numbered_lines
 from .naming import DatasetName
@@ -25,13 +25,15 @@ DEMO_SENTENCES = 1_000
 READERS: dict[str, Callable[[Path], Items]] = {
     "conllu": read_conllu,
     "jsonl": read_jsonl,
+    "table": read_table,
     "text": read_text,
     "wikitext": wikitext_lines,
 }
-SUFFIXES = {".conllu": "conllu", ".jsonl": "jsonl", ".txt": "text"}
+SUFFIXES = {".conllu": "conllu", ".jsonl": "jsonl", ".tsv": "table", ".txt": "text"}
 COUNTED: dict[str, Callable[[str], bool]] = {
     "conllu": lambda line: line.startswith("1\t"),
     "jsonl": lambda line: bool(line.strip()),
+    "table": lambda line: bool(line.strip()) and COLUMN not in line.split("\t"),
     "text": lambda line: bool(line.strip()),
     "wikitext": lambda line: bool(line.strip()) and not is_heading(line.strip()),
 }
@@ -80,10 +82,10 @@ def sentences_of(
     """The sentences of whatever a corpus may be.
 
     A corpus is "demo" (sentences of our own grammar with their parses), a file (.conllu, .txt with a text to a line,
-    .jsonl; also .gz), a Hugging Face data set, or any iterable of sentences, texts and lists of words. A data set is
-    loaded already, or given by its name or folder, which may say the configuration, split and column:
-    "stanfordnlp/imdb:test", "Salesforce/wikitext:wikitext-2-raw-v1:test", "reviews/:test#review". Blank lines and texts
-    hold no words and are passed over.
+    .jsonl, .tsv with a column "text"; also .gz), a Hugging Face data set, or any iterable of sentences, texts and lists
+    of words. A data set is loaded already, or given by its name or folder, which may say the configuration, split and
+    column: "stanfordnlp/imdb:test", "Salesforce/wikitext:wikitext-2-raw-v1:test", "reviews/:test#review". Blank lines
+    and texts hold no words and are passed over.
 
     Args:
         corpus: What to read; also a `Corpus`.
@@ -92,7 +94,7 @@ def sentences_of(
         limit: How many items are read at most: sentences, or texts where a parser is still to find the sentences.
         split: Which split of a data set, such as "test".
         column: Which column of a data set holds the texts or words, if its name does not tell.
-        kind: How a file is written, if its suffix does not tell: "conllu", "text", "jsonl" or "wikitext".
+        kind: How a file is written, if its suffix does not tell: "conllu", "text", "jsonl", "table" or "wikitext".
 
     Raises:
         BadInput: If this is no corpus, or one without any sentence.

@@ -19,7 +19,8 @@ class Sentence:
 
     `spaces` says of each word whether a space follows it; None is a space after every word. `name` and `document` are
     the names of the sentence and of the document it stands in, where the corpus has them. `parts` is how many sentences
-    this is: a document joined of several has as many roots.
+    this is: a document joined of several has as many roots. `fine_tags` are the tags of the corpus's own scheme (XPOS),
+    which for English are Penn's: they tell "dog" (NN) from "dogs" (NNS) and "sleeps" (VBZ) from "sleep" (VBP).
 
     >>> sentence = Sentence(("dogs", "sleep", "."), ("NOUN", "VERB", "PUNCT"), (1, -1, 1), spaces=(True, False, True))
     >>> sentence.text, sentence.spans
@@ -34,9 +35,10 @@ class Sentence:
     name: str | None = None
     document: str | None = None
     parts: int = 1
+    fine_tags: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("spaces", "tags", "heads", "relations"):
+        for name in ("spaces", "tags", "heads", "relations", "fine_tags"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.words):
                 raise BadInput(
@@ -71,7 +73,7 @@ def joined(sentences: Iterable[Sentence]) -> Sentence:
     """One sentence of several parts, in their order: a document, whose trees stand side by side.
 
     Two parts are separated as the last word of the first says by its own `spaces`. What only some of the parts have
-    (tags, heads, relations) cannot be joined.
+    (tags, heads, relations) cannot be joined; fine tags are kept where all parts have them.
 
     >>> whole = joined([Sentence(("Stop", "!"), heads=(-1, 0), spaces=(False, True)), Sentence(("Go",), heads=(-1,))])
     >>> whole.text, whole.heads, whole.parts
@@ -95,6 +97,7 @@ def joined(sentences: Iterable[Sentence]) -> Sentence:
         name=document,
         document=document,
         parts=sum(sentence.parts for sentence in several),
+        fine_tags=_if_all([sentence.fine_tags for sentence in several]),
     )
 
 
@@ -107,6 +110,10 @@ def _all_or_none(values: Sequence[tuple[Entry, ...] | None], name: str) -> tuple
     if given and len(given) < len(values):
         raise BadInput(f"Only {len(given)} of {len(values)} sentences have {name}: join those that all have them.")
     return tuple(entry for entries in given for entry in entries) if given else None
+
+
+def _if_all(values: Sequence[tuple[Entry, ...] | None]) -> tuple[Entry, ...] | None:
+    return None if any(entries is None for entries in values) else _all_or_none(values, "entries")
 
 
 def _check_trees(heads: Sequence[int], parts: int, text: str) -> None:

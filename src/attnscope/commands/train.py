@@ -1,0 +1,52 @@
+"""`attnscope train`: a model trained here, from a seed."""
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import BadInput
+from ..progress import working
+from .answering import resumable
+
+
+def train(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help='What to train: "demo" makes the shipped model again, "agreement" the model of Abnar & Zuidema (2020),'
+            ' "classifier" fine-tunes a Hugging Face encoder.'
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option(help="The folder of the model; named after the task by default.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same model.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
+    steps: Annotated[int | None, typer.Option(help="How many updates at most; each task has its own number.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="What to learn from. agreement: a file that `attnscope data build agreement` wrote, or Linzen's .tsv;"
+            ' the shipped grammar without one. classifier: sst, or JSON lines with "text" and "label".'
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="What a classifier is fine-tuned from: a hub name or a folder.")
+    ] = None,
+) -> None:
+    """Train a small model here, from a seed.
+
+    Example: attnscope train demo --out my-demo --seed 1
+    """
+    with working("Starting"):
+        from ..lab import TASKS
+    if task not in TASKS:
+        raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
+    if steps is not None and steps < 1:
+        raise BadInput(f"--steps must be at least 1, not {steps}.")
+    given = {name: value for name, value in {"steps": steps, "data": data, "model": model}.items() if value is not None}
+    if unknown := [name for name in given if name not in inspect.signature(TASKS[task]).parameters]:
+        raise BadInput(f"The task {task} takes no --{unknown[0]}.")
+    with resumable():
+        written = TASKS[task](out or Path(task), seed=seed, resume=resume, **given)
+    typer.echo(f"Written: {written}")

@@ -1,0 +1,51 @@
+"""Which examples a step trains on: a pure function of the seed and the step, like lengths together."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from random import Random
+
+from ..errors import BadInput
+
+BATCHES_SORTED = 32
+"""How many batches are sorted by length together: enough to save padding, few enough that batches stay mixed."""
+
+
+class Batches:
+    """Batches of examples without end, in a new order in every epoch.
+
+    An epoch has every example once, in batches of like length, which come in an order of their own. The last batch of
+    an epoch may be smaller.
+
+    >>> batches = Batches(lengths=[3, 9, 4, 8], size=2, seed=0)
+    >>> len(batches), sorted(batches[0] + batches[1])
+    (2, [0, 1, 2, 3])
+    """
+
+    def __init__(self, lengths: Sequence[int], size: int, seed: int) -> None:
+        if not lengths:
+            raise BadInput("There is no example to train on.")
+        if size < 1:
+            raise BadInput(f"A batch has at least one example, not {size}.")
+        self.lengths, self.size, self.seed = tuple(lengths), size, seed
+        self._epoch = lru_cache(maxsize=1)(self._ordered)
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        return math.ceil(len(self.lengths) / self.size)
+
+    def __getitem__(self, step: int) -> list[int]:
+        """The numbers of the examples of a step."""
+        epoch, turn = divmod(step, len(self))
+        return self._epoch(epoch)[turn]
+
+    def _ordered(self, epoch: int) -> list[list[int]]:
+        dice = Random(f"{self.seed} {epoch}")
+        order = list(range(len(self.lengths)))
+        dice.shuffle(order)
+        batches: list[list[int]] = []
+        for start in range(0, len(order), BATCHES_SORTED * self.size):
+            chunk = sorted(order[start : start + BATCHES_SORTED * self.size], key=self.lengths.__getitem__)
+            batches += [chunk[first : first + self.size] for first in range(0, len(chunk), self.size)]
+        dice.shuffle(batches)
+        return batches

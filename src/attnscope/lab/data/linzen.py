@@ -1,0 +1,112 @@
+"""The data of Linzen et al. 2016: their own file, and the subset of it that Gulordava et al. 2018 tested on.
+
+Their file (agr_50_mostcommon_10K.tsv, https://github.com/TalLinzen/rnn_agreement) has a header and 18 columns between
+tabs. `sentence` has rare words replaced by their tag already; `subj_index` and `verb_index` count from one.
+
+The subset (https://github.com/facebookresearch/colorlessgreenRNNs, data/linzen_testset) is two files, line by line: the
+sentences with their words as they are and <eos> at the end; and the position of the verb from zero, its right form, its
+wrong form and the number of attractors. It names no subject and no tags: those are a parser's.
+"""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from ...errors import BadInput
+from ...syntax.lines import numbered_lines
+from .agreement import AgreementExample, Number
+from .subject_verb import VERBS
+
+END = "<eos>"
+COLUMNS = ("sentence", "verb", "verb_pos", "subj_index", "verb_index", "n_diff_intervening")
+"""The columns of their file that are read here."""
+
+
+@dataclass(frozen=True)
+class MarkedVerb:
+    """A sentence whose verb is known, with its number and attractors; what its subject is must be found."""
+
+    words: tuple[str, ...]
+    verb: int
+    number: Number
+    attractors: int
+
+
+def read_linzen(path: str | Path) -> Iterator[AgreementExample]:
+    """Yield the examples of Linzen's own file (.tsv or .tsv.gz), in its order.
+
+    Raises:
+        BadInput: If a column is missing or a row does not fit, with the number of the line.
+    """
+    lines = numbered_lines(Path(path))
+    header = next(csv.reader([line for _, line in _first(lines)], delimiter="\t"), [])
+    if missing := [name for name in COLUMNS if name not in header]:
+        raise BadInput(f"{path} has no column {', '.join(missing)}: it is not the file of Linzen et al. 2016.")
+    places = {name: header.index(name) for name in COLUMNS}
+    for number, line in lines:
+        if line:
+            yield _row(next(csv.reader([line], delimiter="\t")), len(header), places, f"Line {number} of {path}")
+
+
+def _first(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
+    first = next(lines, None)
+    return [] if first is None else [first]
+
+
+def _row(row: list[str], columns: int, places: dict[str, int], place: str) -> AgreementExample:
+    if len(row) != columns:
+        raise BadInput(f"{place} has {len(row)} columns where the header has {columns}.")
+    sentence, verb, tag, *numbers = (row[places[name]] for name in COLUMNS)
+    words = sentence.split()
+    if tag not in VERBS:
+        raise BadInput(f"{place} has the verb tag {tag!r}, which is neither VBZ nor VBP.")
+    if not all(number.isascii() and number.isdecimal() for number in numbers):
+        raise BadInput(f"{place} has a position or a number of attractors that is not a whole number.")
+    subject, position, attractors = map(int, numbers)
+    if not 1 <= subject < position <= len(words):
+        raise BadInput(f"{place} has its subject at {subject} and its verb at {position} of {len(words)} words.")
+    return AgreementExample(tuple(words[: position - 1]), VERBS[tag], attractors, subject - 1, verb)
+
+
+def read_subset(text: str | Path, gold: str | Path) -> Iterator[MarkedVerb]:
+    """Yield the sentences of the subset with their verb, in its order.
+
+    A few rows mark a word that has no two forms ("wherein"): they are passed over.
+
+    Raises:
+        BadInput: If the two files do not fit each other, with the number of the line.
+    """
+    rows = zip_longest(numbered_lines(Path(text)), numbered_lines(Path(gold)))
+    for number, (sentence, row) in enumerate(rows, start=1):
+        if sentence is None or row is None:
+            raise BadInput(f"{text} and {gold} have not as many lines: line {number} is in one of them only.")
+        found = _marked(sentence[1].split(), row[1].split("\t"), f"Line {number} of {gold}")
+        if found is not None:
+            yield found
+
+
+def _marked(words: list[str], row: list[str], place: str) -> MarkedVerb | None:
+    if len(row) != 4 or not (row[0].isascii() and row[0].isdecimal() and row[3].isascii() and row[3].isdecimal()):
+        raise BadInput(f"{place} is not a position, two forms and a number of attractors, with tabs between them.")
+    if words[-1:] == [END]:
+        words = words[:-1]
+    position, right, wrong = int(row[0]), row[1].lower(), row[2].lower()
+    if position >= len(words) or words[position].lower() != right:
+        raise BadInput(f"{place} has the verb {right!r} at {position}, where the sentence has another word.")
+    number = number_of(right, wrong)
+    return None if number is None else MarkedVerb(tuple(words), position, number, int(row[3]))
+
+
+def number_of(form: str, other: str) -> Number | None:
+    """The number of a verb's form, told by its other form; None where the two are the same.
+
+    >>> number_of("is", "are"), number_of("pass", "passes"), number_of("en", "en")
+    ('singular', 'plural', None)
+    """
+    if form == other:
+        return None
+    # "passes" and "pass" both end in s, and the longer one is singular
+    singular = max((form, other), key=lambda word: (word.endswith("s"), len(word)))
+    return "singular" if form == singular else "plural"

@@ -1,0 +1,57 @@
+"""The folder that a model is trained into, and how its files come there: each at once, the card last."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..errors import BadInput
+from ..files import written_atomically
+from .train import LogRow, write_log
+
+LOG, CARD, UNFINISHED = "training_log.jsonl", "README.md", "unfinished"
+
+
+def unfinished_training(out: Path, resume: bool) -> Path | None:
+    """The folder within `out` that keeps the checkpoint until the end, or None where the training is done already.
+
+    Nothing of anybody else's is touched: `out` is empty or not there, or holds a training that shall go on.
+    """
+    unfinished = out / UNFINISHED
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if not resume:
+            raise BadInput(f"{out} is not an empty folder; choose another, or resume the training in it.")
+        if (out / LOG).exists() and not unfinished.exists():
+            return None
+        if not unfinished.exists():
+            raise BadInput(f"{out} holds no unfinished training that could be resumed.")
+    return unfinished
+
+
+def finish(out: Path, log: Sequence[LogRow], card: str, write: Callable[[Path], Any]) -> None:
+    """Put the log, what `write` writes into the folder it is given, and last the card into `out`; the checkpoint goes.
+
+    The files pass through a folder of their own, since not every writer is atomic.
+    """
+    (out / UNFINISHED).mkdir(parents=True, exist_ok=True)
+    write_log(out / LOG, log)
+    with tempfile.TemporaryDirectory(dir=out / UNFINISHED) as name:
+        folder = Path(name)
+        write(folder)
+        (folder / CARD).write_text(card, encoding="utf-8")
+        for path in sorted(folder.iterdir(), key=lambda path: path.name == CARD):  # the card last: it says done
+            with written_atomically(out / path.name) as temporary:
+                shutil.copyfile(path, temporary)
+    shutil.rmtree(out / UNFINISHED)
+
+
+def write_hugging_face(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Write a model and its tokenizer as an ordinary Hugging Face folder."""
+    model.config.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    # What model.save_pretrained writes, without its progress bar.
+    save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})

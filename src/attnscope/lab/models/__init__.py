@@ -1,0 +1,3 @@
+"""The small models of the papers, each ready to be trained, kept on disk and recorded."""
+
+from .agreement import AgreementTransformer as AgreementTransformer

@@ -1,0 +1,51 @@
+"""A small model on disk: its weights, its settings and its vocabulary; nothing in them is code."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from ...errors import BadInput
+from ...files import written_atomically
+from ..vocabulary import Vocabulary
+
+WEIGHTS, SETTINGS, VOCABULARY = "model.safetensors", "lab_model.json", "vocabulary.json"
+
+
+def save_model(folder: Path, model: nn.Module, settings: Mapping[str, Any], vocabulary: Vocabulary) -> Path:
+    """Write a model into a folder, its settings last."""
+    vocabulary.save(folder / VOCABULARY)
+    with written_atomically(folder / WEIGHTS) as temporary:
+        save_file(model.state_dict(), temporary)
+    with written_atomically(folder / SETTINGS) as temporary:
+        content = {"model": type(model).__name__, "settings": dict(settings)}
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return folder
+
+
+def load_settings(folder: Path, kind: type[nn.Module]) -> tuple[dict[str, Any], Vocabulary]:
+    """The settings and the vocabulary of a model of this class."""
+    path = folder / SETTINGS
+    if not path.is_file():
+        raise BadInput(f"{folder} holds no model of the lab: it has no {SETTINGS}.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        name, settings = content["model"], dict(content["settings"])
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, ValueError):
+        raise BadInput(f"{path} is damaged: it does not name a model and its settings.") from None
+    if name != kind.__name__:
+        raise BadInput(f"{folder} holds a model of the class {name}, not {kind.__name__}.")
+    return settings, Vocabulary.load(folder / VOCABULARY)
+
+
+def load_weights(folder: Path, model: nn.Module) -> None:
+    """Give a model the weights that are kept in a folder."""
+    try:
+        model.load_state_dict(load_file(folder / WEIGHTS))
+    except (FileNotFoundError, SafetensorError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".:")
+        raise BadInput(f"The weights in {folder} cannot be read: {reason}.") from None
