@@ -8,6 +8,7 @@ missing, the demo model stands in for it. NAMEs make only these pictures. All te
 
 import argparse
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -238,16 +239,45 @@ def demo_pages(browser: Browser, folder: Path) -> None:
             kept(page.screenshot(), IMAGES / f"{name}.png")
 
 
+@contextmanager
+def served() -> Iterator[str]:
+    """The address of the app with the demo model, while it is served."""
+    code = "from attnscope.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603
+        yield (process.stdout.readline() if process.stdout else "").split()[1]
+        process.terminate()
+
+
+def app_pages(browser: Browser) -> None:
+    """The app: one text under every method, and two beside each other in the dark."""
+    beside = (
+        "#model=demo&text=the+key+to+the+cabinets&view=head&pane=2&model=demo&text=the+keys+to+the+cabinet&view=head"
+    )
+    with served() as address:
+        for name, place, width, scheme in (("scores", "", 1080, "light"), ("compare", beside, 1400, "dark")):
+            context = browser.new_context(
+                viewport={"width": width, "height": 900}, device_scale_factor=DENSITY, color_scheme=scheme
+            )
+            page = context.new_page()
+            page.goto(address + place)
+            page.wait_for_selector("body:has([data-drawn]):not(:has([data-pane][aria-busy=true]))")
+            page.wait_for_timeout(1000)
+            kept(page.screenshot(), IMAGES / "app" / f"{name}.png")
+            context.close()
+
+
 def main() -> None:
     """Make all pictures, or those that are named."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*VIEWS, *PRINTED, "pages"]))
+    asked.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*VIEWS, *PRINTED, "pages", "app"]))
     for name in ("minilm", "smollm2"):
         asked.add_argument(f"--{name}", default="demo", metavar="FOLDER")
     given = asked.parse_args()
     MODELS.update(minilm=given.minilm, smollm2=given.smollm2)
-    (IMAGES / "views").mkdir(parents=True, exist_ok=True)
-    wanted = given.names or [*VIEWS, *PRINTED, "pages"]
+    for folder in ("views", "app"):
+        (IMAGES / folder).mkdir(parents=True, exist_ok=True)
+    wanted = given.names or [*VIEWS, *PRINTED, "pages", "app"]
     with TemporaryDirectory() as made, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name in wanted:
@@ -255,6 +285,8 @@ def main() -> None:
                 taken(browser, name, Path(made))
             elif name in PRINTED:
                 kept(PRINTED[name]()._repr_png_(), IMAGES / "views" / f"{name}.png")
+            elif name == "app":
+                app_pages(browser)
             else:
                 demo_pages(browser, Path(made))
         browser.close()

@@ -190,6 +190,7 @@ def trust(
 app.command()(commands.survey)
 app.command()(commands.reproduce)
 app.add_typer(commands.data, name="data")
+app.command()(commands.serve)
 
 
 @app.command()

@@ -89,3 +89,4 @@ def show(console: Console, result: DemoResult) -> None:
     console.print("Your own model and text:  attnscope explain MODEL TEXT", highlight=False)
     console.print("                          attnscope report MODEL TEXT -o report.html", highlight=False)
     console.print("Your own corpus:          attnscope survey MODEL CORPUS --out FOLDER", highlight=False)
+    console.print("All of it in a browser:   attnscope serve --open", highlight=False)

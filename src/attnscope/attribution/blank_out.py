@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
+from ..progress import tell
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.words import word_groups, word_labels
@@ -138,6 +139,7 @@ def _answers(
     found: list[float] = []
     # batch by batch, as the embeddings of all runs at once grow with the square of the text
     for start in range(0, len(runs), batch_size):
+        tell(start, len(runs))
         inputs = [blank(positions) for positions in runs[start : start + batch_size]]
         probabilities = model.probabilities(inputs, batch_size)
         outcome = int(probabilities[0].argmax()) if outcome is None else outcome

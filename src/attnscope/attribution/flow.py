@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..errors import BadInput
+from ..progress import tell
 from ..record import AttentionRecord, TokenScores
 from ..record.scores import Saturation, scores_of
 from . import flow_bounds
@@ -17,6 +18,8 @@ from .effective import chosen_attention
 from .heads import Heads, checked_positions, pooled_maps, with_residual
 from .receptive_field import normalized
 
+PART_WORK = 2**26
+"""Pairs x arcs that are solved between two words on how far it is: about a second."""
 SATURATED = 1e-9
 """A flow this close to its trivial cut is just that cut."""
 
@@ -74,7 +77,15 @@ class FlowGraph:
         flows = otherwise.copy()
         last = np.full_like(sinks, self.capacity.shape[1] - 1)
         lows, highs = (sinks, sources) if self.causal else (np.zeros_like(sinks), last)
-        flows[pairs] = kernels.solve_pairs(self.capacity, layer + 1, sources, sinks, lows, highs, bounds[pairs])
+        limits = bounds[pairs]
+        size = max(PART_WORK // self.capacity[: layer + 1].size, 1)
+        solved = []
+        for start in range(0, len(sources), size):
+            tell(start, len(sources))
+            part = slice(start, start + size)
+            given = (sources[part], sinks[part], lows[part], highs[part], limits[part])
+            solved.append(kernels.solve_pairs(self.capacity, layer + 1, *given))
+        flows[pairs] = np.concatenate(solved) if solved else 0
         return flows
 
     def from_readout(self, readout: Float[Tensor, " token"]) -> Int[np.ndarray, " token"]:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
+from ..progress import tell
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS
 from ..record.scores import scores_of
@@ -37,8 +38,9 @@ def integrated(
     """The attribution of every dimension, and by how much the function grows from start to end."""
     fractions, shares = path_points(steps)
     mean_gradient = torch.zeros_like(end)
-    values = []
+    values: list[float] = []
     for some, their_shares in zip(fractions.split(batch_size), shares.split(batch_size), strict=True):
+        tell(len(values), len(fractions))
         found, gradients = slope(start + some[:, None, None] * (end - start))
         mean_gradient += torch.einsum("s,skw->kw", their_shares, gradients)
         values += found.tolist()

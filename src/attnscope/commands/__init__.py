@@ -2,5 +2,6 @@
 
 from .data import data as data
 from .reproduce import reproduce as reproduce
+from .serve import serve as serve
 from .survey import survey as survey
 from .train import train as train

@@ -22,8 +22,8 @@ def answer_html(record: AttentionRecord, comparison: Comparison, trust: Trust | 
     method, why = most_trusted(comparison, trust)
     return (
         f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}"
-        f"<p>{escape(_carried(comparison, method))} {escape(why)}</p>"
-        f"<p class=quiet>{escape(_resting_places(record))}</p>"
+        f"<p>{escape(carried_words(comparison, method))} {escape(why)}</p>"
+        f"<p class=quiet>{escape(resting_words(record))}</p>"
     )
 
 
@@ -76,7 +76,7 @@ def _not_shown(record: AttentionRecord) -> str:
     return ""
 
 
-def _carried(comparison: Comparison, method: str) -> str:
+def carried_words(comparison: Comparison, method: str) -> str:
     """The answer in words: the tokens of the text with the largest scores."""
     scores = next(one for one in comparison.scores if one.method == method)
     names, values = shown(scores.tokens), scores.scores.tolist()
@@ -86,7 +86,7 @@ def _carried(comparison: Comparison, method: str) -> str:
     return f"By {method.replace('_', '-')} these tokens carried it most: {told}." if told else ""
 
 
-def _resting_places(record: AttentionRecord) -> str:
+def resting_words(record: AttentionRecord) -> str:
     """Where the answer is read, and how much attention goes to tokens that often serve as a sink."""
     where = f"The answer is read at {readout_words(record)}."
     asking = [position for position, masked in enumerate(record.masked_queries) if not masked]

@@ -1,5 +1,7 @@
 """What can be looked at: each view a function that makes its payload, and a script of the same name that draws it."""
 
+from collections.abc import Callable
+
 from .flow import flow as flow
 from .head import head as head
 from .model import model as model
@@ -11,7 +13,7 @@ from .survey import survey as survey
 from .tracing import tracing as tracing
 from .view import View as View
 
-VIEWS = {
+VIEWS: dict[str, Callable[..., View]] = {
     "flow": flow,
     "head": head,
     "model": model,

@@ -8,7 +8,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord
 from .head_statistics import POSITIONS, TITLES, HeadStatistics, head_statistics
 from .model_figure import model_figure
-from .packing import WORST, packed
+from .packing import WORST, OnDemand, packed
 from .record_view import known, record_view
 from .sides import shown, sides_of
 from .thumbnails import maps_of, thumbnail_blobs
@@ -73,7 +73,7 @@ def model(
     return replace(
         view,
         state={**view.state, **state},
-        blobs={**blobs, **view.blobs},
+        blobs=OnDemand({}) | blobs | view.blobs,
         table=lambda: heads_frame(chosen, statistics, sides),
     )
 

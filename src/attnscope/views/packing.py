@@ -6,7 +6,8 @@ included; seven bits to a letter need 8/7, and only a file of its own may hold t
 
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,26 @@ ESCAPED = (0, ord("\r"), ord("<"))
 """Letters that HTML replaces, or that could end a script: they are written 128 places higher."""
 WORST = 1.19
 """Bytes of a page that a byte takes at most in seven-bit letters, where deflating has won nothing."""
+
+
+class OnDemand(Mapping[str, bytes]):
+    """Arrays by name, each made when it is read: a server sends the layers that are looked at."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
+        self._makers = dict(makers)
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __or__(self, others: Mapping[str, bytes]) -> "OnDemand":
+        """These and others, none of them made."""
+        return OnDemand({**self._makers, **{name: partial(others.__getitem__, name) for name in others}})
 
 
 def packed(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A view: what to draw, which script draws it, and what is selected."""
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -44,6 +44,13 @@ class View:
     def part(self) -> Part:
         """The view as a page takes it."""
         return Part(self.name, {**self.state, "payload": self.payload}, self.blobs)
+
+    def selecting(self, **state: Any) -> "View":
+        """The same view with something else selected when it opens: `view.selecting(layer=3, words=True)`."""
+        if unknown := sorted(state.keys() - self.state.keys()):
+            known = ", ".join(self.state)
+            raise BadInput(f"In the {self.name} view there is no {', '.join(unknown)} to select: there is {known}.")
+        return replace(self, state={**self.state, **state})
 
     @cached_property
     def widget(self) -> Any:

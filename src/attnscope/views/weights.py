@@ -1,15 +1,18 @@
 """A record's weights for a page: bytes by layer, whole or cut to the largest of each row, within a budget."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.storage import encoded_rows
-from .packing import WORST, deflated
+from .packing import WORST, OnDemand, deflated
 
 EXACT_BYTES = 100_000
 """Up to here weights travel as 16-bit floats (three digits) unasked; beyond, as the record's uint8 code (two)."""
@@ -63,24 +66,13 @@ def form_for(record: AttentionRecord, size_budget: int | None = None, keys_per_q
     return Form("uint8", min(kept, keys - 1))
 
 
-def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], dict[str, bytes]]:
+def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], OnDemand]:
     """What a script must know of the weights, and the weights themselves: one blob for each layer."""
-    blobs = {}
+    layers = range(len(record.weights))
     rest_mass = 0.0
-    for place, layer in enumerate(record.weights):
-        rows: list[Any] = []
-        if form.kept is not None:
-            layer, positions = layer.topk(form.kept, dim=-1)  # noqa: PLW2901 - from here on the row is what is kept
-            rest = (1 - layer.sum(-1)).clamp(min=0.0)
-            rest[:, list(record.masked_queries)] = 0.0
-            rest_mass += float(rest.mean()) / len(record.weights)
-            rows += [rest.numpy(), positions.numpy().astype(np.uint16)]
-        if form.code == "float16":
-            rows.append(layer.to(torch.float16).numpy())
-        else:
-            codes, largest = encoded_rows(layer.unsqueeze(0))
-            rows += [largest[0].numpy(), codes[0].numpy()]
-        blobs[f"layer{place}"] = deflated(*rows)
+    if form.kept is not None:
+        rest_mass = sum(float(_largest(record, form.kept, place)[2].mean()) for place in layers) / len(record.weights)
+    blobs = OnDemand({f"layer{place}": partial(_layer_bytes, record, form, place) for place in layers})
     head_count, query_count, key_count = record.weights.shape[1:]
     described = {
         "code": form.code,
@@ -92,3 +84,25 @@ def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], d
         "pooled": record.pooled,
     }
     return described, blobs
+
+
+def _layer_bytes(record: AttentionRecord, form: Form, place: int) -> bytes:
+    """One layer as its form wants it."""
+    weights, rows = record.weights[place], []
+    if form.kept is not None:
+        weights, positions, rest = _largest(record, form.kept, place)
+        rows += [rest.numpy(), positions.numpy().astype(np.uint16)]
+    if form.code == "float16":
+        return deflated(*rows, weights.to(torch.float16).numpy())
+    codes, largest = encoded_rows(weights.unsqueeze(0))
+    return deflated(*rows, largest[0].numpy(), codes[0].numpy())
+
+
+def _largest(
+    record: AttentionRecord, kept: int, place: int
+) -> tuple[Float[Tensor, "head query kept"], Int[Tensor, "head query kept"], Float[Tensor, "head query"]]:
+    """The largest weights of each row of a layer, where they stand, and what is left of the row."""
+    weights, positions = record.weights[place].topk(kept, dim=-1)
+    rest = (1 - weights.sum(-1)).clamp(min=0.0)
+    rest[:, list(record.masked_queries)] = 0.0
+    return weights, positions, rest

@@ -1,0 +1,143 @@
+// What is asked: a model, a text or a pair, and texts worth trying.
+
+import { element, thousands } from "/views/drawing.js";
+
+/** @typedef {{name: string, task: string, size: string, longest: number | null, pairs: boolean,
+ *   examples: {text: string, second: string | null, why: string}[]}} Model
+ *  @typedef {{model: string, text: string, second: string | null}} Asked */
+
+/** What a model is for, in words. */
+const TASKS = { masked_lm: "masked language model", causal_lm: "language model", encoder_decoder: "encoder and decoder" };
+
+/** A form for one text. It says what to look at by calling `look`. */
+export class Question {
+  #models;
+  #limit;
+  #asked = null;
+
+  /** @param {{models: Model[], limit: number, look: (asked: Asked) => void, actions: HTMLElement[]}} given `limit`: characters; `actions`: what else can be done */
+  constructor({ models, limit, look, actions }) {
+    this.#models = models;
+    this.#limit = limit;
+    this.look = look;
+    this.model = element("select", { ariaLabel: "Model", onchange: () => this.#modelChosen() }, ...models.map(({ name }) => element("option", { value: name }, name)));
+    this.about = element("span", { className: "quiet about-model" });
+    this.text = this.#box("Text", "Type or paste a text");
+    this.second = this.#box("Second text", "The text that is read together with the first");
+    this.second.hidden = true;
+    this.pair = element("button", { type: "button", onclick: () => this.#togglePair() }, "Second text");
+    this.button = element("button", { type: "submit", className: "look", title: "Ctrl+Enter" }, "Look");
+    this.examples = element("div", { className: "examples", role: "group", ariaLabel: "Examples" });
+    this.why = element("p", { className: "quiet why" });
+    this.complaint = element("p", { className: "complaint", role: "alert", hidden: true });
+    this.opened = element("p", { className: "from-file", hidden: true });
+    this.typed = element("div", { className: "typed" }, this.text, this.second, element("div", { className: "act" }, this.button, this.pair), this.examples, this.why);
+    this.chosen = element("div", { className: "chosen" }, element("label", {}, element("span", { className: "quiet" }, "Model"), this.model), this.about);
+    const head = element("div", { className: "asking" }, this.chosen, this.opened, element("div", { className: "openers" }, ...actions));
+    this.node = element("form", { className: "question", noValidate: true }, head, this.typed, this.complaint);
+    this.node.addEventListener("submit", (event) => (event.preventDefault(), this.ask()));
+    this.node.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.ask();
+    });
+    this.#describe();
+  }
+
+  /** What stands in the form. @returns {Asked} */
+  get asked() {
+    return { model: this.model.value, text: this.text.value, second: this.second.hidden ? null : this.second.value };
+  }
+
+  /** Puts a text into the form. @param {Partial<Asked>} asked */
+  fill({ model, text = "", second = null }) {
+    if (model && this.#described(model)) this.model.value = model;
+    this.text.value = text;
+    this.second.value = second ?? "";
+    this.second.hidden = second === null || !this.#described(this.model.value)?.pairs;
+    this.#describe();
+  }
+
+  /** Asks for what stands in the form, or says what is missing. */
+  ask() {
+    const { model, text, second } = this.asked;
+    const letters = text.length + (second?.length ?? 0);
+    if (!text.trim()) return this.complain("Type a text first, or take one of the examples.");
+    if (second !== null && !second.trim()) return this.complain("The second text is empty: type it, or take it away.");
+    if (letters > this.#limit) return this.complain(`This text has ${thousands(letters)} characters, and at most ${thousands(this.#limit)} are read: shorten it.`);
+    this.look({ model, text, second });
+  }
+
+  /** Says what is wrong, with what can be done about it; nothing takes it away.
+   * @param {string} [sentence] @param {HTMLElement[]} actions */
+  complain(sentence = "", ...actions) {
+    this.complaint.hidden = !sentence;
+    this.complaint.replaceChildren(sentence, ...actions.flatMap((action) => [" ", action]));
+  }
+
+  /** Shows which text is looked at, so that an edited one is seen to be new. @param {Asked | null} asked */
+  settled(asked) {
+    this.#asked = asked && JSON.stringify(asked);
+    this.#compare();
+  }
+
+  /** Shows a file in place of the form, or the form again. @param {string} [sentence] @param {HTMLElement[]} actions */
+  showOpened(sentence = "", ...actions) {
+    this.opened.hidden = !sentence;
+    this.typed.hidden = this.chosen.hidden = Boolean(sentence);
+    this.opened.replaceChildren(sentence, ...actions);
+  }
+
+  #described(name) {
+    return this.#models.find((model) => model.name === name);
+  }
+
+  #box(label, hint) {
+    const box = element("textarea", { rows: 2, ariaLabel: label, placeholder: hint, spellcheck: false, dir: "auto" });
+    box.addEventListener("input", () => (this.complain(), this.#compare()));
+    return box;
+  }
+
+  #modelChosen() {
+    this.#describe();
+    if (!this.#described(this.model.value)?.pairs) this.second.hidden = true;
+    if (this.text.value.trim()) this.ask();
+  }
+
+  #togglePair() {
+    this.second.hidden = !this.second.hidden;
+    this.#compare();
+    if (!this.second.hidden) this.second.focus();
+  }
+
+  /** Says what the model is, and which texts are worth trying on it. */
+  #describe() {
+    const model = this.#described(this.model.value);
+    const longest = model?.longest ? `up to ${thousands(model.longest)} tokens` : "";
+    this.about.textContent = [TASKS[model?.task] ?? model?.task, model?.size, longest].filter(Boolean).join(" · ");
+    this.pair.hidden = !model?.pairs;
+    this.examples.replaceChildren(...(model?.examples ?? []).map((example) => this.#example(model.name, example)));
+    this.#compare();
+  }
+
+  #example(model, { text, second, why }) {
+    const words = second ? `${text} / ${second}` : text;
+    const choose = () => (this.fill({ model, text, second }), this.ask());
+    const chip = element("button", { type: "button", className: "example", title: why, ariaDescription: why, dir: "auto", onclick: choose }, words);
+    chip.dataset.asked = JSON.stringify({ model, text, second: second ?? null });
+    const tell = () => (this.why.textContent = why);
+    for (const coming of ["pointerenter", "focus"]) chip.addEventListener(coming, tell);
+    for (const going of ["pointerleave", "blur"]) chip.addEventListener(going, () => this.#compare());
+    return chip;
+  }
+
+  /** Marks the example that is in the form, gives its reason, and tells whether the form holds something new. */
+  #compare() {
+    const asked = JSON.stringify(this.asked);
+    this.pair.textContent = this.second.hidden ? "Second text" : "Without second text";
+    this.node.dataset.new = String(asked !== this.#asked);
+    this.why.textContent = "";
+    for (const chip of this.examples.children) {
+      chip.setAttribute("aria-pressed", String(chip.dataset.asked === asked));
+      if (chip.dataset.asked === asked) this.why.textContent = chip.title;
+    }
+  }
+}

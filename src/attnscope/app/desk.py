@@ -1,0 +1,237 @@
+"""What the server knows and can do, without the web: models, texts that were read, views made of them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from ..attribution.choosing import every_method
+from ..attribution.comparing import REFERENCES
+from ..capture import InstrumentedModel
+from ..errors import BadInput
+from ..evaluation import Trust
+from ..explaining import record_with_everything
+from ..record import AttentionRecord, Text
+from ..report.answer import OUTCOMES_SHOWN, carried_words, most_trusted, resting_words
+from ..views import VIEWS, View
+from ..views.flow import SHORT
+from .entry import RICH_TOKENS, Entry, need_of
+from .examples import examples_for
+from .shelf import Shelf
+from .turns import Turns, Work
+
+TITLES = {
+    "scores": "Scores",
+    "head": "Heads",
+    "model": "All heads",
+    "flow": "Flow",
+    "tracing": "Tracing",
+    "neuron": "Neuron",
+}
+"""The views of a text, in the order in which they are offered."""
+
+
+class Gone(BadInput):
+    """What is asked for is not kept any more, or never was."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A view with the name it can be asked for by, and what is to be said beside it."""
+
+    id: str
+    view: View
+    carried: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Desk:
+    """Models by name, what was read lately within `budget` bytes, and the turns in which work is done."""
+
+    def __init__(self, models: Mapping[str, InstrumentedModel], budget: int) -> None:
+        self.models = dict(models)
+        self.shelf: Shelf[Entry] = Shelf(budget)
+        self.trust: dict[str | None, Trust] = {}
+        """Trust tables that were opened, by the name of the model they are about."""
+        self.model_turns = {name: Turns(name) for name in self.models}
+        self.drawing = Turns("Drawing")
+
+    @property
+    def turns(self) -> list[Turns]:
+        """All turns."""
+        return [*self.model_turns.values(), self.drawing]
+
+    def described(self) -> dict[str, Any]:
+        """What a client must know first."""
+        return {
+            "models": [_described(name, model) for name, model in self.models.items()],
+            "methods": [
+                {"name": name, "needs": need_of(name), "about": _first_sentence(method)}
+                for name, method in every_method().items()
+            ],
+            "views": [{"name": name, "title": TITLES[name], "about": _first_sentence(VIEWS[name])} for name in TITLES],
+            "trust": {name: table.verdict().split("\n")[0] for name, table in self.trust.items() if name is not None},
+        }
+
+    def model_named(self, name: str) -> InstrumentedModel:
+        """One of the models that the server was started with."""
+        if name not in self.models:
+            raise BadInput(f"This server has no model {name!r}: it has {', '.join(self.models)}.")
+        return self.models[name]
+
+    def entry(self, name: str) -> Entry:
+        """A text that was read, if it is still kept."""
+        found = self.shelf.get(name)
+        if found is None:
+            raise Gone("This text is not kept any more: ask for it again.")
+        return found
+
+    # ---- work: blocking, to be run in its turn
+
+    def read(self, model_name: str, text: str, second: str | None, work: Work) -> Entry:
+        """Run the model on a text or a pair, unless that was done lately."""
+        model = self.model_named(model_name)
+        given: Text = text if second is None else (text, second)
+        name = f"t_{_digest(model_name, text, second)}"
+
+        def make() -> Entry:
+            work.on("reading")
+            cost = model.estimate(given)
+            if cost.record_bytes > self.shelf.budget:
+                raise BadInput(
+                    f"This text has {cost.longest} tokens, and its attention would take {cost.record_bytes / 1e6:.0f}"
+                    f" MB, more than the {self.shelf.budget / 1e6:.0f} MB that this server keeps: give a shorter text,"
+                    " or start it with a larger --memory."
+                )
+            short = cost.longest <= RICH_TOKENS
+            record = record_with_everything(model, given) if short else model.record(given)
+            return Entry(name, record, model_name, model, given, rich=record if short else None)
+
+        return self.shelf.get_or_make(name, make)
+
+    def draw(
+        self, entry: Entry, name: str, methods: Sequence[str] | None, queries: Sequence[int] | None, work: Work
+    ) -> Made:
+        """Make a view, unless it was made before."""
+        asked = list(dict.fromkeys(methods if methods is not None else entry.default_methods))
+        trust = self._trust_of(entry)
+        options = {"scores": [asked, id(trust)], "flow": list(queries or ())}.get(name)
+        key = _digest(name, options)
+        comparison = entry.compared(asked, work) if name == "scores" else None
+        if key not in entry.views:
+            work.on(f"drawing {TITLES.get(name, name).lower()}")
+            entry.views[key] = self._view(entry, name, comparison, queries)
+            self.shelf.put(entry.name, entry)
+        made = Made(f"{entry.name}.{key}", entry.views[key])
+        if comparison is None:
+            return made
+        warnings = tuple(f"{one.method}: {said}" for one in comparison.scores for said in one.warnings)
+        # attention alone rests on sinks: what carried the answer is said where the model was asked, or trust measured
+        asked_model = comparison.reference in REFERENCES or trust is not None
+        carried = carried_words(comparison, most_trusted(comparison, trust)[0]) if asked_model else None
+        return replace(made, carried=carried, warnings=warnings)
+
+    def _view(self, entry: Entry, name: str, comparison: Any, queries: Sequence[int] | None) -> View:
+        if name == "survey" and entry.survey is not None:
+            view: View = entry.survey.view()
+            return view
+        if entry.record is None or name not in TITLES:
+            raise BadInput(f"There is no {name} view here: there is {', '.join(offered(entry))}.")
+        if name == "scores":
+            return VIEWS["scores"](comparison, record=entry.record, trust=self._trust_of(entry))
+        if name == "neuron":
+            return VIEWS["neuron"](entry.with_vectors())
+        if name == "flow" and len(entry.record.key_tokens) > SHORT:
+            return VIEWS["flow"](
+                entry.record,
+                queries=list(queries) if queries else [int(entry.record.readout.argmax())],
+                query=list(queries) if queries else None,
+            )
+        return VIEWS[name](entry.record)
+
+    def made(self, name: str) -> tuple[Entry, View]:
+        """A view that was made, if it is still kept."""
+        text, _, key = name.partition(".")
+        entry = self.entry(text)
+        if key not in entry.views:
+            raise Gone("This view is not kept any more: ask for it again.")
+        return entry, entry.views[key]
+
+    def turns_for(self, entry: Entry, name: str, methods: Sequence[str] | None) -> Turns:
+        """The model's own turns where the model must run, else those of drawing."""
+        asked = methods if methods is not None else entry.default_methods
+        runs = entry.needs_model(asked) if name == "scores" else name == "neuron" and entry.vectors is None
+        return self.model_turns[entry.model_name] if runs and entry.model_name is not None else self.drawing
+
+    def _trust_of(self, entry: Entry) -> Trust | None:
+        return self.trust.get(entry.model_name)
+
+    def close(self) -> None:
+        """End all work."""
+        for turns in self.turns:
+            turns.close()
+
+
+def offered(entry: Entry) -> dict[str, str | None]:
+    """The views of an entry, and of each that cannot be had here why."""
+    record = entry.record
+    if record is None:
+        return {"survey": None}
+    crossed = "Layers of cross-attention cannot be joined." if record.stack == "cross" else None
+    pooled = "This record holds only the mean over heads." if record.pooled else None
+    bare = (
+        "This record was saved without queries and keys: take it with queries_and_keys=True."
+        if entry.model is None and record.queries is None
+        else None
+    )
+    return {
+        "scores": None,
+        "head": None,
+        "model": None,
+        "flow": crossed,
+        "tracing": crossed or pooled,
+        "neuron": pooled or bare,
+    }
+
+
+def told(entry: Entry) -> dict[str, Any]:
+    """What a client is told of an entry."""
+    views = [{"name": name, "why_not": why} for name, why in offered(entry).items()]
+    if entry.record is None:
+        return {"id": entry.name, "kind": "survey", "name": entry.model_name, "views": views}
+    return {
+        "id": entry.name,
+        "kind": "text",
+        "model": entry.model_name,
+        "tokens": len(entry.record.key_tokens),
+        "views": views,
+        "default_methods": entry.default_methods,
+        **_answer(entry.record),
+    }
+
+
+def _answer(record: AttentionRecord) -> dict[str, Any]:
+    outcomes = [{"label": label, "probability": share} for label, share in record.prediction[:OUTCOMES_SHOWN]]
+    more = max(len(record.prediction) - OUTCOMES_SHOWN, 0)
+    return {"prediction": outcomes, "more_outcomes": more, "sentences": [resting_words(record)]}
+
+
+def _described(name: str, model: InstrumentedModel) -> dict[str, Any]:
+    size = repr(model).partition(",")[2].strip().partition(",")[0].replace(" x ", " × ")
+    return {
+        "name": name,
+        "task": model.task,
+        "size": size,
+        "longest": model.reader.longest,
+        "pairs": model.stacks[0] != "decoder",
+        "examples": examples_for(name, model.task, model.tokenizer.mask_token),
+    }
+
+
+def _first_sentence(thing: object) -> str:
+    return (thing.__doc__ or "").strip().split("\n")[0]
+
+
+def _digest(*parts: object) -> str:
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]

@@ -1,0 +1,380 @@
+"""The app as a web service: FastAPI around a desk. Each answer is a file, JSON, or lines of JSON while work goes on."""
+
+import asyncio
+import base64
+import binascii
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from .. import __version__
+from ..errors import BadInput
+from ..evaluation import Trust
+from ..views import VIEWS, View, page_html
+from ..views.page import HERE as VIEW_FILES
+from ..views.page import style_text
+from ..views.printing import file_bytes
+from .desk import Desk, Gone, Made, told
+from .opening import open_folder, open_record
+from .python_code import python_of
+from .turns import Busy, Cancelled, Turns, Work
+
+CLIENT = Path(__file__).with_name("client")
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+}
+CHARACTERS = 20_000
+"""Of a text, at most."""
+STEP = 0.25
+"""Seconds between two words on how far work is."""
+FIGURES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
+
+
+def _whole(text: str) -> str:
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("it holds half a character")
+    return text
+
+
+Words = Annotated[str, AfterValidator(_whole)]
+Name = Annotated[Words, Field(max_length=200)]
+
+
+class Problem(BaseModel):
+    """What is wrong, in one sentence."""
+
+    error: str
+
+
+class Asked(BaseModel):
+    """What a client sends; nothing else is accepted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class TextAsked(Asked):
+    """A text, or a pair, for one of the models."""
+
+    model: Name
+    text: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)]
+    second: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)] | None = None
+
+
+class ViewAsked(Asked):
+    """A view of a text that was read."""
+
+    text: Name
+    view: Name
+    methods: Annotated[list[Name], Field(max_length=50)] | None = None
+    queries: Annotated[list[Annotated[int, Field(ge=0, le=1_000_000)]], Field(max_length=16)] | None = None
+
+
+class StateAsked(Asked):
+    """What is selected in a view."""
+
+    state: dict[Name, Any] = {}
+
+
+class FigureAsked(StateAsked):
+    """A figure of a view."""
+
+    format: Literal["svg", "pdf", "png"]
+
+
+class SavedFile(Asked):
+    """One file of a folder."""
+
+    name: Name
+    base64: str
+
+
+class FolderAsked(Asked):
+    """The files of a saved survey or trust table."""
+
+    files: Annotated[list[SavedFile], Field(min_length=1, max_length=100)]
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": why}
+    for status, why in {
+        400: "What is asked for cannot be had",
+        401: "The token is missing",
+        403: "From another site",
+        404: "Not kept any more",
+        413: "Too large",
+        421: "Another host name",
+        422: "Not understood",
+        503: "Busy",
+    }.items()
+}
+
+
+def build(desk: Desk, upload_bytes: int, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
+    """The service around a desk; `stopping` tells whether it is about to end, and work with it."""
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        desk.close()
+
+    app = FastAPI(
+        title="attnscope",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        responses=PROBLEMS,
+    )
+    _add_problems(app)
+    _add_files(app)
+    _add_work(app, desk, upload_bytes, stopping)
+    _add_made(app, desk)
+    _add_opening(app, desk)
+    return app
+
+
+def _add_problems(app: FastAPI) -> None:
+    """Every problem is one sentence as JSON."""
+
+    def problem(status: int, sentence: str) -> JSONResponse:
+        headers = {"Retry-After": "2"} if status == 503 else {}
+        return JSONResponse({"error": sentence}, status, headers)
+
+    @app.exception_handler(BadInput)
+    def bad_input(_: Request, error: BadInput) -> JSONResponse:
+        return problem(503 if isinstance(error, Busy) else 404 if isinstance(error, Gone) else 400, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    def not_understood(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
+        return problem(422, f"{place}: {first['msg'].removeprefix('Value error, ')}.")
+
+    @app.exception_handler(404)
+    def unknown(request: Request, _: Exception) -> JSONResponse:
+        return problem(404, f"There is nothing at {request.url.path[:200]}.")
+
+    @app.exception_handler(405)
+    def another_way(request: Request, _: Exception) -> JSONResponse:
+        return problem(405, f"{request.url.path[:200]} cannot be asked by {request.method}.")
+
+    @app.exception_handler(Cancelled)
+    def stopping(_: Request, __: Cancelled) -> JSONResponse:
+        return problem(503, "This work was stopped.")
+
+
+def _add_files(app: FastAPI) -> None:
+    """The page, its scripts, and the scripts of the views; read once, so that no request names a file."""
+    client = {path.name: path for path in CLIENT.iterdir() if path.suffix in KINDS}
+    views = {path.name: path for path in VIEW_FILES.glob("*.js")}
+    style = style_text(VIEWS) + client["app.css"].read_text(encoding="utf-8")
+    served: dict[str, tuple[bytes, str]] = {
+        "/": (client["index.html"].read_bytes(), KINDS[".html"]),
+        "/style.css": (style.encode(), KINDS[".css"]),
+        **{f"/client/{name}": (path.read_bytes(), KINDS[path.suffix]) for name, path in client.items()},
+        **{f"/views/{name}": (path.read_bytes(), KINDS[".js"]) for name, path in views.items()},
+    }
+    for address, (content, kind) in served.items():
+        answer = Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+        app.add_api_route(address, partial(_same, answer), include_in_schema=False)
+
+
+async def _same(answer: Response) -> Response:
+    return answer
+
+
+def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[], bool]) -> None:
+    """Reading texts and making views, each in its turn."""
+
+    @app.get("/health")
+    async def health() -> dict[str, Any]:
+        """Whether the server is there, and how much it has to do."""
+        asked = sum(turns.count for turns in desk.turns)
+        working = sum(turns.count > 0 for turns in desk.turns)
+        return {
+            "status": "ok",
+            "version": __version__,
+            "models": list(desk.models),
+            "working": working,
+            "waiting": asked - working,
+            "kept_texts": len(desk.shelf),
+            "kept_bytes": desk.shelf.size,
+        }
+
+    @app.get("/api/start")
+    async def start() -> dict[str, Any]:
+        """The models, methods and views, and what the server takes."""
+        limits = {"characters": CHARACTERS, "upload_bytes": upload_bytes}
+        return {"version": __version__, "limits": limits, **desk.described()}
+
+    @app.post("/api/texts")
+    async def read_text(asked: TextAsked, request: Request) -> dict[str, Any]:
+        """Run a model on a text, or a pair."""
+        desk.model_named(asked.model)
+        turns = desk.model_turns[asked.model]
+        work = Work()
+        reading = turns.ask(work, lambda work: desk.read(asked.model, asked.text, asked.second, work))
+        return told(await _while_connected(request, work, reading))
+
+    @app.post(
+        "/api/views",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
+    )
+    async def make_view(asked: ViewAsked) -> StreamingResponse:
+        """Make a view: lines of JSON, some with `progress`, the last with `view` or `error`."""
+        entry = desk.entry(asked.text)
+        _known_methods(desk, asked.methods)
+        work = Work()
+        turns = desk.turns_for(entry, asked.view, asked.methods)
+        making = turns.ask(work, lambda work: desk.draw(entry, asked.view, asked.methods, asked.queries, work))
+        return StreamingResponse(_lines(work, making, stopping), media_type="application/x-ndjson")
+
+
+def _add_made(app: FastAPI, desk: Desk) -> None:
+    """What can be had of a view that was made."""
+    binary: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+    }
+
+    @app.get("/api/views/{name}/blobs/{blob}", response_class=Response, responses=binary)
+    def blob(name: Name, blob: Name) -> Response:
+        """One array of a view, deflated."""
+        _, view = desk.made(name)
+        if blob not in view.blobs:
+            raise Gone(f"This view has no array {blob!r}.")
+        headers = {"cache-control": "private, max-age=3600, immutable"}
+        return Response(view.blobs[blob], media_type="application/octet-stream", headers=headers)
+
+    @app.post("/api/views/{name}/page", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+    async def page(name: Name, asked: StateAsked, request: Request) -> Response:
+        """The view as one offline page."""
+        entry, view = desk.made(name)
+        chosen = _selecting(view, asked.state)
+        title = f"attnscope: {view.name}" + (f" · {entry.model_name}" if entry.model_name else "")
+        html = await _drawn(request, desk.drawing, lambda _: page_html(chosen, title))
+        return _attachment(html.encode(), "text/html; charset=utf-8", f"{view.name}.html")
+
+    @app.post(
+        "/api/views/{name}/figure",
+        response_class=Response,
+        responses={200: {"content": {kind: {} for kind in FIGURES.values()}}},
+    )
+    async def figure(name: Name, asked: FigureAsked, request: Request) -> Response:
+        """The view as a figure for a paper."""
+        _, view = desk.made(name)
+        chosen = _selecting(view, asked.state)
+        content = await _drawn(request, desk.drawing, lambda _: _figure(chosen, asked.format))
+        return _attachment(content, FIGURES[asked.format], f"{view.name}.{asked.format}")
+
+    @app.post("/api/views/{name}/code")
+    async def code(name: Name, asked: StateAsked) -> dict[str, str]:
+        """The Python that makes the same view."""
+        return {"python": python_of(*desk.made(name), asked.state)}
+
+
+def _add_opening(app: FastAPI, desk: Desk) -> None:
+    """Files that a client opens; one at a time, because they are large."""
+    one_at_a_time = Turns("Opening files", most_waiting=2)
+    body = {
+        "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+    }
+
+    @app.post("/api/files", openapi_extra=body)
+    async def open_file(request: Request) -> dict[str, Any]:
+        """Open a saved record: its bytes are the body."""
+        if one_at_a_time.count > 1:
+            raise Busy("Another file is being opened: try again in a moment.")
+        content = await request.body()
+        return told(await _drawn(request, one_at_a_time, lambda _: open_record(desk, content)))
+
+    @app.post("/api/folders")
+    async def open_saved_folder(asked: FolderAsked, request: Request) -> dict[str, Any]:
+        """Open a saved survey or trust table."""
+        try:
+            files = {file.name: base64.b64decode(file.base64, validate=True) for file in asked.files}
+        except (binascii.Error, ValueError):
+            raise BadInput("A file of this folder is not base64.") from None
+        opened = await _drawn(request, one_at_a_time, lambda _: open_folder(desk, files))
+        if isinstance(opened, Trust):
+            return {"kind": "trust", "model": opened.card.get("model"), "sentence": opened.verdict().split("\n")[0]}
+        return {**told(opened), "summary": opened.survey.summary() if opened.survey is not None else ""}
+
+
+async def _drawn(request: Request, turns: Turns, run: Any) -> Any:
+    work = Work()
+    return await _while_connected(request, work, turns.ask(work, run))
+
+
+async def _while_connected(request: Request, work: Work, result: "asyncio.Future[Any]") -> Any:
+    """The result, as long as someone waits for it."""
+    try:
+        while not (await asyncio.wait({result}, timeout=STEP))[0]:
+            if await request.is_disconnected():
+                raise Cancelled
+        return result.result()
+    finally:
+        work.wanted.clear()
+
+
+async def _lines(work: Work, making: "asyncio.Future[Made]", stopping: Callable[[], bool]) -> AsyncIterator[str]:
+    """How far the work is, and at last what came of it. Who stops reading ends the work."""
+    try:
+        while not (await asyncio.wait({making}, timeout=STEP))[0]:
+            if stopping():
+                work.wanted.clear()
+            yield json.dumps({"progress": {"done": work.done, "of": work.whole, "doing": work.doing}}) + "\n"
+        yield json.dumps({"view": _told_view(making.result())}) + "\n"
+    except BadInput as error:
+        yield json.dumps({"error": str(error)}) + "\n"
+    except Cancelled:
+        yield json.dumps({"error": "This work was stopped."}) + "\n"
+    finally:
+        work.wanted.clear()
+
+
+def _told_view(made: Made) -> dict[str, Any]:
+    return {
+        "id": made.id,
+        "name": made.view.name,
+        "values": dict(made.view.part.model),
+        "blobs": list(made.view.blobs),
+        "figures": made.view.draw is not None,
+        "carried": made.carried,
+        "warnings": list(made.warnings),
+    }
+
+
+def _selecting(view: View, state: dict[str, Any]) -> View:
+    """The view with what a client says is selected there, as far as it is known."""
+    return view.selecting(**{name: value for name, value in state.items() if name in view.state})
+
+
+def _figure(view: View, kind: str) -> bytes:
+    try:
+        return file_bytes(view.figure(), kind)
+    except BadInput:
+        raise
+    except (LookupError, TypeError, ValueError):
+        raise BadInput("What is selected does not fit this view.") from None
+
+
+def _known_methods(desk: Desk, methods: list[str] | None) -> None:
+    known = [method["name"] for method in desk.described()["methods"]]
+    for name in methods or []:
+        if name not in known:
+            raise BadInput(f"There is no method {name!r}: choose of {', '.join(known)}.")
+
+
+def _attachment(content: bytes, kind: str, name: str) -> Response:
+    return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
