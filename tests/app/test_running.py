@@ -70,8 +70,8 @@ def test_ctrl_c_ends_it_cleanly_while_work_goes_on():
 
 def test_without_the_extra_the_sentence_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(BadInput, match=r"pip install 'attnscope\[app\]'"):
-        serve({})
+    with socket.socket() as listening, pytest.raises(BadInput, match=r"pip install 'attnscope\[app\]'"):
+        serve({}, listening)
 
 
 def test_a_crowd_gets_answers_or_is_told_that_the_server_is_busy(served):

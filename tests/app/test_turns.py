@@ -2,11 +2,18 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from attnscope.app.turns import Busy, Cancelled, Turns, Work
 from attnscope.progress import tell
+
+
+def in_own_loop(coroutine):
+    """Run in a thread of its own: this one may have the loop of a browser already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def test_work_is_done_one_at_a_time_and_in_order():
@@ -24,7 +31,7 @@ def test_work_is_done_one_at_a_time_and_in_order():
         turns.close()
         return answers, seen
 
-    assert asyncio.run(run()) == ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
+    assert in_own_loop(run()) == ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
 
 
 def test_more_than_can_wait_is_refused_and_a_place_that_is_free_is_taken():
@@ -39,7 +46,7 @@ def test_more_than_can_wait_is_refused_and_a_place_that_is_free_is_taken():
         assert await turns.ask(Work(), lambda _: "free again") == "free again"
         turns.close()
 
-    asyncio.run(run())
+    in_own_loop(run())
 
 
 def test_work_that_nobody_wants_ends_at_its_next_word_and_what_waits_never_starts():
@@ -64,7 +71,7 @@ def test_work_that_nobody_wants_ends_at_its_next_word_and_what_waits_never_start
         assert started == []
         turns.close()
 
-    asyncio.run(run())
+    in_own_loop(run())
 
 
 def test_closing_ends_what_runs():
@@ -82,4 +89,4 @@ def test_closing_ends_what_runs():
         with pytest.raises(Cancelled):
             await future
 
-    asyncio.run(run())
+    in_own_loop(run())

@@ -291,7 +291,7 @@ def test_a_trust_table_and_a_survey_are_dropped(page, seen, service, tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     opened(page, service)
     drop(page, tmp_path / "trust")
-    expect(page.locator(".notice")).to_contain_text("blank_out")
+    expect(page.locator(".notice")).to_contain_text("following what blanking a token out changes")
     drawn(page)
     assert predicted(page) == "singular"
     drop(page, tmp_path / "survey")

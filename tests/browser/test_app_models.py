@@ -1,7 +1,5 @@
 """The app with other models: real ones where they are found, and a text of 512 tokens in 12 layers of 12 heads."""
 
-import re
-
 import pytest
 import torch
 from playwright.sync_api import expect
@@ -13,17 +11,13 @@ from attnscope.lab.demo_model import build_tokenizer
 from .test_app_client import Service, drawn, look_at, opened, predicted
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "answer"),
-    [("minilm", "She sat on the bank of the river.", None), ("smollm2", "The keys to the cabinet", r"are|is|\w+")],
-)
-def test_a_real_model_is_looked_at_in_every_view_and_saved(page, seen, real_model, tmp_path, name, text, answer):
+@pytest.mark.parametrize(("name", "answers"), [("minilm", False), ("smollm2", True)])
+def test_a_real_model_is_looked_at_in_every_view_and_saved(page, seen, real_model, tmp_path, name, answers):
     service = Service(**{name: attnscope.load(str(real_model(name)))})
     try:
         opened(page, service)
-        look_at(page, text)
-        if answer is not None:
-            assert re.fullmatch(answer, predicted(page).strip())
+        look_at(page, "The keys to the cabinet")
+        assert not answers or predicted(page).strip() == "are"
         for tab in page.get_by_role("tab").all():
             tab.click()
             drawn(page)

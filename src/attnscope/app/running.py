@@ -21,15 +21,15 @@ PATIENCE = 3
 
 def serve(
     models: Mapping[str, InstrumentedModel],
+    listening: socket.socket,
     *,
     host: str = "127.0.0.1",
-    port: int = 8765,
     token: str | None = None,
     memory: int = MEMORY,
     opened: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve the app until it is stopped. `tell` is given the address, once it can be opened.
+    """Serve the app at a socket until it is stopped. `tell` is given the address, once it can be opened.
 
     An address other than the machine's own loopback needs a token; one is made where none is given.
     """
@@ -42,7 +42,6 @@ def serve(
 
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
-    listening = bound(host, port)
     desk = Desk(models, memory)
     servers: list[uvicorn.Server] = []
     service = build(desk, UPLOAD_BYTES, lambda: servers[0].should_exit)

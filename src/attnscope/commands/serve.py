@@ -29,14 +29,16 @@ def serve(
     if memory < 1:
         raise BadInput(f"--memory is {memory} MB, but texts need some: give at least 1.")
     with working("Loading " + ", ".join(models or ["demo"])):
+        from ..app.running import bound
         from ..app.running import serve as serve_models
         from ..capture import load
 
+        listening = bound(host, port)  # a port that is taken is said before a large model is loaded
         loaded = {name: load(given) for name, given in named(models or ["demo"]).items()}
     serve_models(
         loaded,
+        listening,
         host=host,
-        port=port,
         token=token,
         memory=memory * 1_000_000,
         opened=opened,

@@ -26,7 +26,7 @@ STEP = 0.125
 ROW, GRAPH = 0.2, 4.4
 """Inches between two layers, and between the source and the input, at most."""
 NUMBERS, GAP = 0.32, 0.12
-TITLE = 0.2
+TITLE = 0.34
 LONGEST = 14
 """Letters of a token that are printed."""
 FAINTEST = 1 / 255
@@ -171,12 +171,15 @@ def _draw(
         shares = np.clip(values / (largest or 1.0), 0.0, 1.0)
         return np.asarray(np.sqrt(shares) if root else shares)
 
+    lines_to, tokens_to = float(panel.edges.max(initial=0.0)), float(panel.scores.max(initial=0.0))
     axes.text(left, corner[1] + 0.08, panel.title, ha="left", va="center", color=INK, fontweight="bold")
+    ends = f"lines 0 to {lines_to:.2g}, tokens 0 to {tokens_to:.2g}"
+    axes.text(left, corner[1] + 0.22, ends, ha="left", va="center", color=QUIET, fontsize=6)
     apart = math.ceil(0.12 / row)
     for level in [0, *range(chosen.top + 1, apart // 2, -apart)]:
         name = str(numbers[level - 1]) if level else "input"
         axes.text(left - 0.04, y(level), name, ha="right", va="center", color=QUIET, fontsize=7)
-    opacity = ink(panel.edges, float(panel.edges.max(initial=0.0)))
+    opacity = ink(panel.edges, lines_to)
     found = sorted(np.argwhere(opacity >= FAINTEST).tolist(), key=lambda edge: float(opacity[tuple(edge)]))
     lines = [((x(query), y(layer + 1)), (x(key), y(layer))) for layer, query, key in found]
     draw_lines(axes, lines, [panel.colour] * len(lines), [float(opacity[tuple(edge)]) for edge in found])
@@ -185,7 +188,7 @@ def _draw(
     seen = np.maximum(ink(widths, float(widths.max(initial=0.0))), 0.15)
     draw_lines(axes, bold, [CUT] * len(bold), seen.tolist(), width=1.8)
     sources, targets = chosen.columns(chosen.sources), chosen.columns(chosen.targets)
-    shades = ink(panel.scores, float(panel.scores.max(initial=0.0)))
+    shades = ink(panel.scores, tokens_to)
     for column, unit in enumerate(chosen.visible):
         text = chosen.texts[unit]
         at_source = column in sources
