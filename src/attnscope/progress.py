@@ -4,9 +4,29 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 _watch: ContextVar[Callable[[int, int], None] | None] = ContextVar("attnscope_progress", default=None)
+
+
+@dataclass(frozen=True)
+class CorpusProgress:
+    """How far work over a corpus is."""
+
+    number: int
+    """Which pass this is, from 1; where there are several sources, each is a pass."""
+    passes: int
+    texts: int
+    """Texts done in this pass; a parser may make several sentences of one."""
+    size: int | None
+    """Texts in the corpus, where that is known."""
+    sentences: int
+    tokens: int
+
+
+Watch = Callable[[CorpusProgress], None]
+"""Who is told how far work over a corpus is."""
 
 
 @contextmanager
@@ -46,7 +66,7 @@ def texts_done() -> Iterator[Callable[[int, Any], None]]:
 
 
 @contextmanager
-def tokens_done() -> Iterator[Callable[[Any], None]]:
+def tokens_done() -> Iterator[Watch]:
     """On a terminal, show how far each pass over the corpus is, how many tokens a second, and the time left."""
     from rich.console import Console
     from rich.progress import (
@@ -65,7 +85,7 @@ def tokens_done() -> Iterator[Callable[[Any], None]]:
         tasks: dict[int, Any] = {}
         begun = {1: time.monotonic()}  # when each pass began: the first with the work, the next with the end of that
 
-        def watch(at: Any) -> None:
+        def watch(at: CorpusProgress) -> None:
             if at.number not in tasks:
                 tasks[at.number] = progress.add_task("", total=at.size)
             begun[at.number + 1] = time.monotonic()

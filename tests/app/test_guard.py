@@ -1,7 +1,9 @@
 """Who may come: the right host, the right site, the token; and what is too large stays out."""
 
+import asyncio
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.testclient import TestClient
@@ -94,3 +96,41 @@ def test_each_request_is_one_line_of_json_without_what_was_typed(caplog):
     assert line["bytes"] == len('{"size": 13}')
     assert "private" not in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_only_two_files_are_taken_in_at_a_time():
+    """The third is told to come again; a place is free as soon as one is done."""
+
+    async def run():
+        go, answers = asyncio.Event(), []
+
+        async def slow(scope, receive, send):
+            await go.wait()
+            await echo(scope, receive, send)
+
+        guard = Guard(slow)
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/api/files",
+            "query_string": b"",
+            "headers": [(b"host", b"localhost")],
+        }
+
+        async def receive():
+            return {"type": "http.request", "body": b""}
+
+        async def send(message):
+            if message["type"] == "http.response.start":
+                answers.append(message["status"])
+
+        first = [asyncio.create_task(guard(scope, receive, send)) for _ in range(2)]
+        await asyncio.sleep(0)
+        await guard(scope, receive, send)
+        go.set()
+        await asyncio.gather(*first)
+        await guard(scope, receive, send)
+        return answers
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(asyncio.run, run()).result() == [503, 200, 200, 200]

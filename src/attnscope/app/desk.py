@@ -56,11 +56,12 @@ class Desk:
         """Trust tables that were opened, by the name of the model they are about."""
         self.model_turns = {name: Turns(name) for name in self.models}
         self.drawing = Turns("Drawing")
+        self.opening = Turns("Opening files", most_waiting=2)
 
     @property
     def turns(self) -> list[Turns]:
         """All turns."""
-        return [*self.model_turns.values(), self.drawing]
+        return [*self.model_turns.values(), self.drawing, self.opening]
 
     def described(self) -> dict[str, Any]:
         """What a client must know first."""
@@ -116,8 +117,8 @@ class Desk:
         """Make a view, unless it was made before."""
         asked = list(dict.fromkeys(methods if methods is not None else entry.default_methods))
         trust = self._trust_of(entry)
-        options = {"scores": [asked, id(trust)], "flow": list(queries or ())}.get(name)
-        key = _digest(name, options)
+        trusted = None if trust is None else trust.to_dict()
+        key = _digest(name, {"scores": [asked, trusted], "flow": list(queries or ())}.get(name))
         comparison = entry.compared(asked, work) if name == "scores" else None
         if key not in entry.views:
             work.on(f"drawing {TITLES.get(name, name).lower()}")

@@ -49,7 +49,8 @@ class Entry:
     def size(self) -> int:
         """Bytes of its records, counted once each, and of what its views hold ready."""
         records = {id(record): record for record in (self.record, self.rich, self.vectors) if record is not None}
-        made = [view.blobs for view in self.views.values() if not isinstance(view.blobs, OnDemand)]
+        # a list first: another thread may be making a view
+        made = [view.blobs for view in list(self.views.values()) if not isinstance(view.blobs, OnDemand)]
         held = HELD * sum(len(blob) for blobs in made for blob in blobs.values())
         return held + sum(_record_bytes(record) for record in records.values())
 

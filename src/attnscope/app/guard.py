@@ -30,6 +30,8 @@ HEADERS = {
 BODY = 256_000
 """Bytes that a request may have."""
 UPLOADS = ("/api/files", "/api/folders")
+AT_ONCE = 2
+"""Uploads that are taken in at a time: each is held in memory."""
 log = logging.getLogger("attnscope.access")
 
 
@@ -50,6 +52,7 @@ class Guard:
     ) -> None:
         self._application, self._token, self._upload_bytes = application, token, upload_bytes
         self._names = frozenset({"localhost", *names})
+        self._uploading = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, pass on, and log."""
@@ -91,16 +94,23 @@ class Guard:
             return
         if self._token is not None and not await self._admitted(scope, headers, send):
             return
-        limit = self._upload_bytes if scope["path"] in UPLOADS else BODY
+        uploads = scope["path"] in UPLOADS
+        limit = self._upload_bytes if uploads else BODY
         too_large = f"This request is too large: {scope['path']} takes at most {limit:,} bytes."
         told = headers.get("content-length", "0")
         if told.isdigit() and int(told) > limit:
             await _refuse(send, 413, too_large)
             return
+        if uploads and self._uploading >= AT_ONCE:
+            await _refuse(send, 503, "Other files are being opened: try again in a moment.")
+            return
+        self._uploading += uploads
         try:
             await self._application(scope, _counted(receive, limit), send)
         except TooLarge:
             await _refuse(send, 413, too_large)
+        finally:
+            self._uploading -= uploads
 
     async def _admitted(self, scope: Scope, headers: MutableMapping[str, str], send: Send) -> bool:
         """Whether the request has the token; a link with the token is answered by a cookie and the plain address."""

@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from .. import __version__
+from ..attribution.choosing import named_methods
 from ..errors import BadInput
 from ..evaluation import Trust
 from ..views import VIEWS, View, page_html
@@ -223,8 +224,9 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         desk.model_named(asked.model)
         turns = desk.model_turns[asked.model]
         work = Work()
-        reading = turns.ask(work, lambda work: desk.read(asked.model, asked.text, asked.second, work))
-        return told(await _while_connected(request, work, reading))
+        reading = turns.ask(work, lambda work: told(desk.read(asked.model, asked.text, asked.second, work)))
+        found: dict[str, Any] = await _while_connected(request, work, reading)
+        return found
 
     @app.post(
         "/api/views",
@@ -234,7 +236,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
     async def make_view(asked: ViewAsked) -> StreamingResponse:
         """Make a view: lines of JSON, some with `progress`, the last with `view` or `error`."""
         entry = desk.entry(asked.text)
-        _known_methods(desk, asked.methods)
+        named_methods(asked.methods or [])  # an unknown one is refused before it waits
         work = Work()
         turns = desk.turns_for(entry, asked.view, asked.methods)
         making = turns.ask(work, lambda work: desk.draw(entry, asked.view, asked.methods, asked.queries, work))
@@ -285,7 +287,6 @@ def _add_made(app: FastAPI, desk: Desk) -> None:
 
 def _add_opening(app: FastAPI, desk: Desk) -> None:
     """Files that a client opens; one at a time, because they are large."""
-    one_at_a_time = Turns("Opening files", most_waiting=2)
     body = {
         "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
     }
@@ -293,10 +294,9 @@ def _add_opening(app: FastAPI, desk: Desk) -> None:
     @app.post("/api/files", openapi_extra=body)
     async def open_file(request: Request) -> dict[str, Any]:
         """Open a saved record: its bytes are the body."""
-        if one_at_a_time.count > 1:
-            raise Busy("Another file is being opened: try again in a moment.")
         content = await request.body()
-        return told(await _drawn(request, one_at_a_time, lambda _: open_record(desk, content)))
+        opened: dict[str, Any] = await _drawn(request, desk.opening, lambda _: told(open_record(desk, content)))
+        return opened
 
     @app.post("/api/folders")
     async def open_saved_folder(asked: FolderAsked, request: Request) -> dict[str, Any]:
@@ -305,7 +305,7 @@ def _add_opening(app: FastAPI, desk: Desk) -> None:
             files = {file.name: base64.b64decode(file.base64, validate=True) for file in asked.files}
         except (binascii.Error, ValueError):
             raise BadInput("A file of this folder is not base64.") from None
-        opened = await _drawn(request, one_at_a_time, lambda _: open_folder(desk, files))
+        opened = await _drawn(request, desk.opening, lambda _: open_folder(desk, files))
         if isinstance(opened, Trust):
             return {"kind": "trust", "model": opened.card.get("model"), "sentence": opened.verdict().split("\n")[0]}
         return {**told(opened), "summary": opened.survey.summary() if opened.survey is not None else ""}
@@ -367,13 +367,6 @@ def _figure(view: View, kind: str) -> bytes:
         raise
     except (LookupError, TypeError, ValueError):
         raise BadInput("What is selected does not fit this view.") from None
-
-
-def _known_methods(desk: Desk, methods: list[str] | None) -> None:
-    known = [method["name"] for method in desk.described()["methods"]]
-    for name in methods or []:
-        if name not in known:
-            raise BadInput(f"There is no method {name!r}: choose of {', '.join(known)}.")
 
 
 def _attachment(content: bytes, kind: str, name: str) -> Response:

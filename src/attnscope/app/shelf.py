@@ -24,7 +24,7 @@ class Shelf(Generic[Thing]):
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self._things: OrderedDict[str, Thing] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def get(self, name: str) -> Thing | None:
         """What has this name, if it is still there; it is now the most recently used."""
@@ -53,7 +53,8 @@ class Shelf(Generic[Thing]):
     @property
     def size(self) -> int:
         """Bytes of all that is kept."""
-        return sum(thing.size for thing in self._things.values())
+        with self._lock:
+            return sum(thing.size for thing in self._things.values())
 
     def __len__(self) -> int:
         return len(self._things)

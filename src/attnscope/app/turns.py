@@ -70,7 +70,10 @@ class Turns:
         # the place is free when the thread is done with it, not when nobody listens any more
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: _in_loop(loop, self._asked.discard, work))
-        return asyncio.wrap_future(future)
+        result = asyncio.wrap_future(future)
+        # looked at here, so that nobody complains of an error that nobody waits for any more
+        result.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return result
 
     def close(self) -> None:
         """End what runs as soon as it can be ended, and start nothing more."""

@@ -3,4 +3,3 @@
 from .result import PAGE as PAGE
 from .result import Survey as Survey
 from .running import survey as survey
-from .watching import Progress as Progress

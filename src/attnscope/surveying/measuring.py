@@ -17,6 +17,7 @@ from ..capture.card import card_of
 from ..engine import check_recipe
 from ..errors import BadInput
 from ..numerals import counted
+from ..progress import Watch
 from ..statistics import ROLES, Null, merged, roles, with_errors
 from ..syntax import Corpus
 from .asking import Asked
@@ -26,7 +27,6 @@ from .passes import Passes, corpus_fingerprint
 from .result import CARD, Survey
 from .shard import Job, ShardWorker
 from .subject import identity, null_for, self_attention
-from .watching import Watch
 
 
 def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:

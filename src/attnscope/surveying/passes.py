@@ -10,11 +10,11 @@ from typing import Any
 from ..capture import InstrumentedModel
 from ..engine import Engine
 from ..errors import BadInput
+from ..progress import CorpusProgress, Watch
 from ..syntax import Corpus, Sentence
 from .folding import Fold
 from .ledger import Ledger, fingerprint_of
 from .shard import Job, ShardWorker
-from .watching import Progress, Watch
 
 Shard = Sequence[Sentence | str]
 
@@ -99,4 +99,4 @@ class Passes:
         if self.watch is not None:
             done = min(fold.taken * self.shard_size, self.corpus.size or fold.taken * self.shard_size)
             sentences, tokens = fold.totals["sentences"], fold.totals["tokens"]
-            self.watch(Progress(number, self.count, done, self.corpus.size, sentences, tokens))
+            self.watch(CorpusProgress(number, self.count, done, self.corpus.size, sentences, tokens))

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from ..engine import Engine
+from ..progress import Watch
 from .asking import checked
 from .result import Survey
-from .watching import Watch
 
 TOKENS_PER_BATCH = 2048
 

@@ -1,6 +1,6 @@
 """Agreement data built from any text: parsed in shards, rare words replaced, nothing twice, nothing of the test set."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -9,6 +9,7 @@ from typing import Any
 
 from ...engine import engine
 from ...errors import BadInput
+from ...progress import CorpusProgress, Watch
 from .examples_file import read_words
 from .folding import Fold
 from .held_out import HeldOut
@@ -20,21 +21,6 @@ SHARD_SIZE = 64
 """Texts in a shard: some seconds of a parser's work."""
 VOCABULARY_SIZE = 10_000
 PARSER = "en_core_web_sm"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a build is, in the terms of `progress.tokens_done`: each source is a pass."""
-
-    number: int
-    passes: int
-    texts: int
-    size: int | None
-    sentences: int
-    tokens: int
-
-
-Watch = Callable[[Progress], None]
 
 
 def build_agreement(
@@ -143,4 +129,4 @@ class _Pass:
         self.tokens += sum(state["counts"].values())
         if self.watch is not None:
             size = self.source.size
-            self.watch(Progress(self.number + 1, self.passes, self.texts, size, self.sentences, self.tokens))
+            self.watch(CorpusProgress(self.number + 1, self.passes, self.texts, size, self.sentences, self.tokens))

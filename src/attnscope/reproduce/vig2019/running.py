@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
+from ...progress import Watch
 from ...surveying import Survey, survey
-from ...surveying.watching import Watch
 from ...syntax import Sentence, Unaligned
 from ..comparing import compare
 from ..writing import SURVEY, Reproduction, own_folder, write_reproduction
