@@ -54,8 +54,9 @@ clean: ## Remove .venv, caches and what was built
 # numba compiles the flow kernels when they are first used, and keeps them: that is set-up too
 warm_up := import torch, attnscope as a; a.flow(a.AttentionRecord.from_weights(torch.eye(2).expand(3, 1, 2, 2), "ab")).map
 
+# with the app, because the demo names attnscope serve
 .venv/.core: .venv/.made pyproject.toml constraints.txt
-	$(pip) -e .
+	$(pip) -e '.[app]'
 	@$(bin)/python -c '$(warm_up)'
 	@touch $@
 
