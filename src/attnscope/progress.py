@@ -97,6 +97,19 @@ def tokens_done() -> Iterator[Watch]:
 
 
 @contextmanager
+def items_done(what: str) -> Iterator[Callable[[int, int], None]]:
+    """On a terminal, show how many items of some work are done and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, whole: progress.update(task, completed=done, total=whole)
+
+
+@contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Tell on a terminal that work goes on."""
     from rich.console import Console

@@ -219,3 +219,16 @@ def test_a_broken_checkpoint_gets_one_sentence(tiny, tmp_path):
     assert "\n" not in str(caught.value)
     with pytest.raises(attnscope.BadInput, match="no folder"):
         attnscope.load("no/such/folder/")
+
+
+def test_a_head_whose_weights_are_not_in_the_file_is_not_made_up(tiny, tmp_path):
+    inner = tiny.build("bert")
+    inner.bert.save_pretrained(tmp_path)
+    tiny.tokenizer("pair").save_pretrained(tmp_path)
+    config = transformers.AutoConfig.from_pretrained(tmp_path)
+    config.architectures = ["BertForMaskedLM"]  # as in the folders of some sentence encoders
+    config.save_pretrained(tmp_path)
+    model = attnscope.load(tmp_path)
+    assert (type(model.model).__name__, model.task) == ("BertModel", "encoder")
+    expected = attnscope.load(inner, tokenizer=tiny.tokenizer("pair")).record(tiny.texts[0]).weights
+    assert torch.allclose(model.record(tiny.texts[0]).weights, expected, atol=1e-6)

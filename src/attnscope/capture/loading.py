@@ -1,6 +1,6 @@
 """`load`: a model by hub name, local folder, or as an object, ready to be recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +74,21 @@ def _loaded(
         architecture = (config.architectures or ["AutoModel"])[0]
         # a class of transformers is taken as it is named, with its head; code from elsewhere goes through AutoModel
         kind = getattr(transformers, architecture, AutoModel)
-        model: Any = kind.from_pretrained(
-            name, config=config, dtype=dtype or (torch.float32 if on_cpu else "auto"), **options
-        )
+        options |= {"config": config, "dtype": dtype or (torch.float32 if on_cpu else "auto")}
+        model, found = kind.from_pretrained(name, output_loading_info=True, **options)
+        if _lacks_head(model, found["missing_keys"]):
+            model = AutoModel.from_pretrained(name, **options)
         placed: PreTrainedModel = model.eval() if device is None else model.eval().to(device)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".:") if str(error).strip() else type(error).__name__
         raise BadInput(f'The model "{name}" cannot be loaded: {reason}.') from None
     return placed
+
+
+def _lacks_head(model: Any, missing: Iterable[str]) -> bool:
+    """Whether weights of the head are not in the file: it would answer at random, where the body below is sound."""
+    body = f"{model.base_model_prefix}."
+    return any(not key.startswith(body) for key in missing) and hasattr(model, model.base_model_prefix)
 
 
 def _tokenizer(name: str, revision: str | None, trust: bool) -> PreTrainedTokenizerBase:

@@ -100,7 +100,10 @@ def build(
     ],
     out: Annotated[Path, typer.Option(help="The file of JSON lines to write, packed if it ends in .gz.")],
     limit: Annotated[
-        int | None, typer.Option(help="Read only so many sentences of each source, or texts where they are parsed.")
+        int | None,
+        typer.Option(
+            help="Read only so many sentences of each source (texts where they are parsed), spread evenly over it."
+        ),
     ] = None,
     vocabulary_size: Annotated[
         int, typer.Option(help="How many of the most frequent words are kept; others become their tag.")

@@ -1,6 +1,8 @@
 """`attnscope reproduce`: a paper run again."""
 
+import inspect
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +14,29 @@ from .answering import AsJson, resumable
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019.")],
+    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019, abnar2020.")],
     scale: Annotated[
         str,
         typer.Option(help="smoke (seconds, a toy model: a trial), cpu (up to an hour or so), paper (as published)."),
     ] = "smoke",
-    model: Annotated[str | None, typer.Option(help="Another model than the paper's; claims are then about it.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="vig2019: another model than the paper's; abnar2020: a masked one, for Figure 4.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="abnar2020: what Table 3's classifier is fine-tuned from, a hub name or a folder."),
+    ] = None,
     corpus: Annotated[
-        str | None, typer.Option(help="Another corpus, as survey takes it: ud_ewt:dev, wikitext2, a file.")
+        str | None,
+        typer.Option(
+            help="vig2019: another corpus, as survey takes it. abnar2020: a file that `attnscope data build agreement`"
+            " wrote, or Linzen's .tsv."
+        ),
     ] = None,
     parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Read only so many sentences, or texts to parse.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Read only so many sentences, or texts to parse, of each source.")
+    ] = None,
     by_genre: Annotated[
         bool, typer.Option("--by-genre", help="One reproduction for each genre of the corpus.")
     ] = False,
@@ -40,20 +54,23 @@ def reproduce(
         from ..reproduce import EXPERIMENTS
     if paper not in EXPERIMENTS:
         raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(EXPERIMENTS)}.")
-    with resumable(), tokens_done() as watch:
-        result = EXPERIMENTS[paper](
-            out or Path(paper),
-            scale=scale,
-            model=model,
-            corpus=corpus,
-            parser=parser,
-            limit=limit,
-            by_genre=by_genre,
-            documents=documents,
-            data=data,
-            resume=resume,
-            watch=watch,
-        )
+    given = {
+        "model": model,
+        "encoder": encoder,
+        "corpus": corpus,
+        "parser": parser,
+        "limit": limit,
+        "by_genre": by_genre or None,
+        "documents": documents or None,
+        "data": data,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    taken = inspect.signature(EXPERIMENTS[paper]).parameters
+    if unknown := [name for name in given if name not in taken]:
+        raise BadInput(f"{paper} takes no --{unknown[0].replace('_', '-')}.")
+    with resumable(), tokens_done() if "watch" in taken else nullcontext() as watch:
+        options = {"watch": watch} if "watch" in taken else {}
+        result = EXPERIMENTS[paper](out or Path(paper), scale=scale, resume=resume, **given, **options)
     if as_json:
         typer.echo(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))
         return

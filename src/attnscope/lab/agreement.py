@@ -36,6 +36,10 @@ SHARES = 20
 """Of so many parts, decided by the words alone, the first validates, the second tests, and the others train."""
 
 
+Parts = tuple[list[AgreementExample], list[AgreementExample], list[AgreementExample]]
+"""Training, validation and test examples."""
+
+
 def train_agreement(
     out: Path, seed: int = 0, resume: bool = False, steps: int = STEPS, data: str | Path | None = None
 ) -> Path:
@@ -45,13 +49,40 @@ def train_agreement(
     nothing for sentences of our own grammar. Until the end a subfolder `unfinished` holds the checkpoint. With
     `resume`, an unfinished training goes on from there and ends with the very same weights.
     """
+    source = "sentences of attnscope's own grammar" if data is None else Path(data).name
+    return train_on(
+        out,
+        lambda: split(grammar_examples(GRAMMAR_SENTENCES) if data is None else read_agreement(data)),
+        source,
+        seed=seed,
+        resume=resume,
+        steps=steps,
+    )
+
+
+def train_on(
+    out: Path,
+    parts: Callable[[], Parts],
+    source: str,
+    *,
+    seed: int = 0,
+    resume: bool = False,
+    steps: int = STEPS,
+    settings: Mapping[str, Any] | None = None,
+    blanked: float = BLANKED,
+) -> Path:
+    """Train on the first of the `parts`, validate on the second, and test on the third for the card.
+
+    `source` says in the card where they come from. They are read only where there is something left to train.
+    """
     unfinished = unfinished_training(out, resume)
     if unfinished is None:
         return out
-    training, validation, testing = split(grammar_examples(GRAMMAR_SENTENCES) if data is None else read_agreement(data))
-    model, log = trained(training, validation, unfinished / "checkpoint.safetensors", seed, steps)
+    training, validation, testing = parts()
+    checkpoint = unfinished / "checkpoint.safetensors"
+    model, log = trained(training, validation, checkpoint, seed, steps, settings=settings, blanked=blanked)
     card = agreement_card(
-        source="sentences of attnscope's own grammar" if data is None else Path(data).name,
+        source=source,
         sentences=len(training),
         seed=seed,
         log=log,
@@ -124,9 +155,7 @@ def read_agreement(data: str | Path) -> list[AgreementExample]:
     return list(reader(path))
 
 
-def split(
-    examples: Sequence[AgreementExample],
-) -> tuple[list[AgreementExample], list[AgreementExample], list[AgreementExample]]:
+def split(examples: Sequence[AgreementExample]) -> Parts:
     """Training, validation and test examples; the same words are never in two of them."""
     parts: tuple[list[AgreementExample], ...] = ([], [], [])
     for example in examples:

@@ -46,19 +46,20 @@ def train_classifier(
     steps: int | None = None,
     model: str | None = None,
     data: str = "sst",
+    place: str | Path | None = None,
 ) -> Path:
     """Fine-tune a Hugging Face encoder into the folder `out` and return it: an ordinary Hugging Face folder.
 
     `model` is a hub name or a folder, `data` the data set "sst" or a JSON-lines file with "text" and "label"; three
-    epochs unless `steps` says otherwise. Until the end a subfolder `unfinished` holds the checkpoint, from which
-    `resume` goes on to the very same weights.
+    epochs unless `steps` says otherwise. `place` is where data sets lie, before $ATTNSCOPE_DATA. Until the end a
+    subfolder `unfinished` holds the checkpoint, from which `resume` goes on to the very same weights.
     """
     if model is None:
         raise BadInput("A classifier is fine-tuned from a model: name one with --model.")
     unfinished = unfinished_training(out, resume)
     if unfinished is None:
         return out
-    splits = labelled_splits(str(data))
+    splits = labelled_splits(str(data), place)
     labels = sorted({item.label for item in splits["train"]})
     if len(labels) != 2:
         raise BadInput(f"A classifier is trained on two labels here, and {data} has {len(labels)}.")

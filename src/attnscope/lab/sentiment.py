@@ -48,12 +48,15 @@ def read_labelled(path: str | Path) -> Iterator[Labelled]:
             raise BadInput(f'Line {number} of {path} is no JSON with "text" and "label".') from None
 
 
-def labelled_splits(data: str) -> dict[str, list[Labelled]]:
-    """Training, validation ("dev") and test texts of a data set by name, or of a JSON-lines file."""
+def labelled_splits(data: str, place: str | Path | None = None) -> dict[str, list[Labelled]]:
+    """Training, validation ("dev") and test texts of a data set by name, or of a JSON-lines file.
+
+    `place` is where data sets lie, before $ATTNSCOPE_DATA.
+    """
     if data in CORPORA:
         if CORPORA[data].kind != "sentiment trees":
             raise BadInput(f"{data} has no texts with one of two labels: give sst, or JSON lines with text and label.")
-        return {split: list(read_trees(dataset_file(data, split))) for split in ("train", "dev", "test")}
+        return {split: list(read_trees(dataset_file(data, split, place))) for split in ("train", "dev", "test")}
     if not Path(data).is_file():
         raise BadInput(f"There is no data set or file {data!r}: give sst, or JSON lines with text and label.")
     splits: dict[str, list[Labelled]] = {"train": [], "dev": [], "test": []}

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
+from .abnar2020 import reproduce_abnar2020
 from .claims import Claim as Claim
 from .claims import read_claims as read_claims
 from .comparing import compare as compare
 from .vig2019 import reproduce_vig2019
 from .writing import Reproduction as Reproduction
 
-EXPERIMENTS: dict[str, Callable[..., Reproduction]] = {"vig2019": reproduce_vig2019}
+EXPERIMENTS: dict[str, Callable[..., Reproduction]] = {
+    "vig2019": reproduce_vig2019,
+    "abnar2020": reproduce_abnar2020,
+}
 """Every experiment by the name of its paper."""

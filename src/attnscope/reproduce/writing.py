@@ -23,7 +23,7 @@ SURVEY = "survey"
 DIGITS = "%.6g"
 """How tables write numbers: more digits than any standard error here is worth."""
 LARGEST_DRAWING = 200_000
-"""A figure whose shapes take more bytes than this is shown as a picture of dots, so that pages stay small."""
+"""A figure whose shapes take more bytes than this may be shown as a picture of dots, so that pages stay small."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,13 @@ class Reproduction:
         return [asdict(claim) for claim in self.claims]
 
 
-def own_folder(out: str | Path, *, resume: bool) -> Path:
-    """The folder, if a reproduction may begin or go on in it, and figures can be drawn."""
+def own_folder(out: str | Path, *, resume: bool, begun: tuple[str, ...] = (SURVEY, f"*/{SURVEY}")) -> Path:
+    """The folder, if a reproduction may begin or go on in it, and figures can be drawn.
+
+    `begun` are patterns of what a begun one leaves: by default a survey, or one for each genre.
+    """
     if find_spec("matplotlib") is None:
         raise BadInput("A reproduction draws figures, which needs matplotlib: pip install 'attnscope[figures]'.")
-    begun = (SURVEY, f"*/{SURVEY}")  # one for each genre
     return checked_folder(Path(out), "reproduction", resume=resume, finished=CLAIMS, unfinished=begun)
 
 
@@ -72,12 +74,13 @@ def write_reproduction(
 
 
 def _draw(plot: Plot, stem: Path) -> Path:
-    """Draw a figure, as shapes or as a picture of dots."""
-    drawing = plot.save(stem.with_suffix(".svg"))
-    if drawing.stat().st_size <= LARGEST_DRAWING:
-        return drawing
-    drawing.unlink()
-    return plot.save(stem.with_suffix(".png"))
+    """Draw a figure as shapes, or as a picture of dots where those take many bytes and a picture takes fewer."""
+    shapes = plot.save(stem.with_suffix(".svg"))
+    if shapes.stat().st_size <= LARGEST_DRAWING:
+        return shapes
+    smaller, larger = sorted([shapes, plot.save(stem.with_suffix(".png"))], key=lambda path: path.stat().st_size)
+    larger.unlink()
+    return smaller
 
 
 def _write(path: Path, text: str) -> None:

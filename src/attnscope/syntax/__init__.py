@@ -21,3 +21,4 @@ from .relations import general as general
 from .relations import universal as universal
 from .sentence import Sentence as Sentence
 from .sentence import joined as joined
+from .spreading import spread as spread

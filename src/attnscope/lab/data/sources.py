@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...corpora import CORPORA, dataset_file
 from ...errors import BadInput
-from ...syntax import Sentence, sentences_of
+from ...syntax import Corpus, Sentence, sentences_of, spread
 from .linzen import MarkedVerb, read_subset
 
 SUBSET = "agreement"
@@ -29,7 +29,7 @@ class Source:
 def sources_of(said: str, parser: str, limit: int | None = None, data: str | Path | None = None) -> list[Source]:
     """The sources that a user names: a file, a data set with its split ("ud_ewt:train"), or one with all its splits.
 
-    `limit` is how many sentences of each are read at most, or texts where they are parsed here.
+    `limit` is how many sentences of each are read at most, or texts where they are parsed here, spread evenly over it.
     """
     if limit is not None and limit < 1:
         raise BadInput(f"A limit is at least one sentence, not {limit}.")
@@ -37,7 +37,7 @@ def sources_of(said: str, parser: str, limit: int | None = None, data: str | Pat
     if name == SUBSET:
         return [_subset(limit, data)]
     if name not in CORPORA:
-        found = sentences_of(said, parser=parser, limit=limit)
+        found = _limited(sentences_of(said, parser=parser), limit)
         files = (Path(said),) if Path(said).is_file() else ()
         return [Source(found.name, found.size, files, found.items)]
     return [_split(name, one, parser, limit, data) for one in ([split] if split else CORPORA[name].files)]
@@ -45,8 +45,12 @@ def sources_of(said: str, parser: str, limit: int | None = None, data: str | Pat
 
 def _split(name: str, split: str, parser: str, limit: int | None, data: str | Path | None) -> Source:
     path = dataset_file(name, split, data)
-    found = sentences_of(path, parser=parser, limit=limit, kind=CORPORA[name].kind)
+    found = _limited(sentences_of(path, parser=parser, kind=CORPORA[name].kind), limit)
     return Source(f"{name}:{split}", found.size, (path,), found.items)
+
+
+def _limited(corpus: Corpus, limit: int | None) -> Corpus:
+    return corpus if limit is None else spread(corpus, limit)
 
 
 def _subset(limit: int | None, data: str | Path | None) -> Source:

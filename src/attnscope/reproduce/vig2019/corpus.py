@@ -9,7 +9,7 @@ from typing import Any
 from ...corpora import CORPORA, dataset_file
 from ...errors import BadInput
 from ...numerals import counted
-from ...syntax import Corpus, Sentence, genre, joined, sentences_of
+from ...syntax import Corpus, Sentence, genre, joined, sentences_of, spread
 
 DOCUMENT_WORDS = 250
 """Words in a piece of a document: with all their subwords they stay below the 512 tokens that small models read."""
@@ -80,25 +80,6 @@ def _opened(asked: Any, scale: Scale, data: str | Path | None, parser: Any, limi
         name=f"{name} ({' + '.join(splits)})",
         size=size,
         source=lambda: chain.from_iterable(part.items() for part in parts),
-    )
-
-
-def spread(corpus: Corpus, limit: int) -> Corpus:
-    """So many of its sentences, as evenly spread as can be; the first ones where nobody knows how many there are."""
-    if limit < 1:
-        raise BadInput(f"A limit is at least one sentence, not {limit}.")
-    size = corpus.size
-    if size is None:
-        return replace(sentences_of(corpus, limit=limit), name=f"{corpus.name}, the first {limit}")
-    if limit >= size:
-        return corpus
-    return replace(
-        corpus,
-        name=f"{corpus.name}, {limit} of {size}",
-        size=limit,
-        source=lambda: (
-            item for place, item in enumerate(corpus.items()) if (place + 1) * limit // size > place * limit // size
-        ),
     )
 
 

@@ -7,8 +7,9 @@ import pandas as pd
 
 from ...numerals import counted
 from ...surveying import Survey
-from ..claims import Claim, count
-from ..document import Block, Code, Document, Emphasis, Heading, Paragraph, Strong, Table, Words
+from ..claims import Claim
+from ..document import Block, Document, Emphasis, Heading, Paragraph, Strong, Table, Words
+from ..telling import claims_blocks, details_blocks
 from .drawing import drawn
 from .examples import example_block, example_heads, exemplar_block, exemplars_of, heads_table, specific_heads
 
@@ -91,35 +92,6 @@ def _size(card: Mapping[str, Any]) -> str:
 def _read(card: Mapping[str, Any]) -> str:
     length = card["tokens"] / card["sentences"]
     return f"{counted(card['sentences'], 'text')} read, {counted(card['tokens'], 'token')}, {length:.1f} in each"
-
-
-def claims_blocks(claims: Sequence[Claim]) -> list[Block]:
-    """The claims at one glance."""
-    rows: list[Sequence[Words]] = [
-        [[Code(claim.id)], claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
-        for claim in claims
-    ]
-    return [
-        Heading("What holds"),
-        Paragraph(f"{count(claims)}. The rule of each stands below; a claim is about this model and this corpus."),
-        Table(["claim", "paper", "here", "verdict"], rows),
-        *(Paragraph(f"{verdict}: {', '.join(ids)}.") for verdict, ids in _by_verdict(claims).items() if ids),
-    ]
-
-
-def _by_verdict(claims: Sequence[Claim]) -> dict[str, list[str]]:
-    failed = [claim.id for claim in claims if claim.holds is False]
-    return {"Not so here": failed, "Not measured": [claim.id for claim in claims if claim.holds is None]}
-
-
-def details_blocks(claims: Sequence[Claim]) -> list[Block]:
-    """Every claim with its rule and what is to be said of it."""
-    blocks: list[Block] = []
-    for claim in claims:
-        blocks.append(Heading(f"{claim.id}: {claim.verdict}", 2))
-        blocks.append(Paragraph(claim.statement))
-        blocks.append(Paragraph(["Paper: ", claim.paper, ". Here: ", Strong(claim.here), f". {claim.note}"]))
-    return blocks
 
 
 def _exemplars(survey: Survey, exemplars: pd.DataFrame, heads: Sequence[tuple[int, int]]) -> list[Block]:

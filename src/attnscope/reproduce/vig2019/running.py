@@ -8,10 +8,10 @@ from typing import Any
 from ...errors import BadInput
 from ...progress import Watch
 from ...surveying import Survey, survey
-from ...syntax import Sentence, Unaligned
+from ...syntax import Sentence, Unaligned, spread
 from ..comparing import compare
 from ..writing import SURVEY, Reproduction, own_folder, write_reproduction
-from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named, spread, toys
+from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named, toys
 from .criteria import claims_of
 from .genres import genre_figures
 from .report import report_of

@@ -1,0 +1,185 @@
+"""Figures 1 to 3: the attention graph of a sentence, and where [CLS] looks in every layer by each method."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput
+from ...record import AttentionRecord
+from ...views.layer_maps import LayerMap, layer_maps
+from ...views.printing import Plot
+from ...views.sides import shown
+from ..document import Block, Code, Figure, Heading, Paragraph, Piece, Table
+from .attention_graph import TITLES, attention_graph, maps_by_method
+
+MOST_ROWS = 8
+"""Examples that one figure holds."""
+ACROSS = 3
+"""Maps in a row."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence that the model has judged, and the same with the number of a noun changed."""
+
+    title: str
+    """The words before the verb."""
+    record: AttentionRecord
+    changed: AttentionRecord | None
+    right: bool
+    outcome: str
+    """What the model says of the verb."""
+    changed_outcome: str | None
+
+    @property
+    def judged(self) -> str:
+        """What the model says, and whether that is so."""
+        return f"{self.outcome} ({'right' if self.right else 'wrong'})"
+
+    @property
+    def changed_title(self) -> str:
+        """The words of the changed sentence; none where there is none."""
+        text = "" if self.changed is None else self.changed.text or self.changed.tokens
+        return text if isinstance(text, str) else " ".join(text)
+
+
+def readout_maps(records: Mapping[str, AttentionRecord]) -> Plot:
+    """Figures 2 and 3: for each named text a row of heat maps by method, of what the read-out has from each token."""
+    _check_number(len(records))
+    rows = {name: _read_maps(record) for name, record in records.items()}
+    return layer_maps(
+        rows,
+        _numbers(records.values()),
+        "share of what [CLS] has",
+        "What the read-out ([CLS]) has from each token in each layer, by raw attention, rollout and flow: heads"
+        " averaged, flow divided by its sum over the tokens. Each map has its own scale, from 0 to the number at its"
+        f" right. Rows: {'; '.join(rows)}.",
+    )
+
+
+def raw_maps(examples: Sequence[Example]) -> Plot:
+    """Figure 2: where the read-out looks in every layer by raw attention alone, one heat map for each example."""
+    _check_number(len(examples))
+    maps = [
+        LayerMap(f"{number}: {example.title}", one.tokens, one.grid)
+        for number, example in enumerate(examples, 1)
+        for one in _read_maps(example.record)[:1]
+    ]
+    parts = range(0, len(maps), ACROSS)
+    names = [f"raw attention, {_span(start + 1, min(start + ACROSS, len(maps)))}" for start in parts]
+    return layer_maps(
+        {name: maps[start : start + ACROSS] for name, start in zip(names, parts, strict=True)},
+        _numbers(example.record for example in examples),
+        "share of the attention of [CLS]",
+        "Raw attention of the read-out ([CLS]) in each layer, heads averaged, each map on its own scale from 0 to the"
+        f" number at its right: {'; '.join(f'{n}: {example.title}' for n, example in enumerate(examples, 1))}.",
+    )
+
+
+def _span(first: int, last: int) -> str:
+    return f"example {first}" if first == last else f"examples {first} to {last}"
+
+
+def _read_maps(record: AttentionRecord) -> list[LayerMap]:
+    readout = record.readout.double().numpy()
+    return [
+        LayerMap(TITLES[name], shown(record.tokens), np.einsum("q,lqt->lt", readout, weights))
+        for name, weights in maps_by_method(record).items()
+    ]
+
+
+def _numbers(records: Any) -> list[int]:
+    """The layers of all records, counted from 1; they must be the same ones."""
+    layers = {record.layers for record in records}
+    if len(layers) > 1:
+        raise BadInput("Maps in one figure have the same layers: draw the records of different models apart.")
+    return [number + 1 for number in layers.pop()]
+
+
+def _check_number(count: int) -> None:
+    if not 1 <= count <= MOST_ROWS:
+        raise BadInput(f"A figure of maps holds 1 to {MOST_ROWS} texts, not {count}.")
+
+
+def figures_of(examples: Sequence[Example]) -> list[Block]:
+    """Figures 1 to 3 of these examples, the first of them as the attention graph, with what the paper shows there."""
+    _check_number(len(examples))
+    return [*_graph_blocks(examples[0]), *_map_blocks(examples)]
+
+
+def _graph_blocks(example: Example) -> Iterator[Block]:
+    yield Heading("Figure 1: attention in every layer", 2)
+    yield Figure(
+        "fig01_attention_graph",
+        attention_graph(example.record),
+        [
+            Code(example.title),
+            (
+                f", judged {example.judged}. In the paper raw attention tells positions apart only in the first couple"
+                " of layers and is rather uniform above, while rollout and flow become more distinctive the higher the"
+                " layer, and the residual connection fades. Look for even grey in the upper rows of (a), for a few dark"
+                " columns there in (b) and (c), and for lowest rows of (b) and (c) that are the same: they are raw"
+                " attention with the residual connection, the straight lines down."
+            ),
+        ],
+    )
+
+
+def _map_blocks(examples: Sequence[Example]) -> Iterator[Block]:
+    yield Heading("Figures 2 and 3: what [CLS] has from each word", 2)
+    yield Figure(
+        "fig02_raw_maps",
+        raw_maps(examples),
+        "Raw attention of [CLS]. In the paper there is no pattern to be read in it, and it is almost uniform above"
+        " layer 3. Look whether the upper layers have one colour throughout; each map has its own scale.",
+    )
+    yield Figure(
+        "fig03_maps",
+        readout_maps(
+            {f"{n}: {example.title} → {example.judged}": example.record for n, example in _numbered(examples)}
+        ),
+        "The same beside rollout and flow. In the paper both weigh the subject and the attractor of the second example"
+        " (article, systems), and in the third, misjudged, a noun that is not the subject (NNS); rollout is the more"
+        " focused, flow spreads over the set of words that matter. Look for the columns that stay dark up to the"
+        " highest layer, and whether they are the subject, an attractor, or [CLS] and the verb's slot themselves.",
+    )
+    changed = {
+        f"{n}: {example.changed_title} → {example.changed_outcome or 'not judged'}": example.changed
+        for n, example in _numbered(examples)
+        if example.changed is not None
+    }
+    if changed:
+        yield Figure(
+            "fig03_maps_changed",
+            readout_maps(changed),
+            "The same sentences with the number of one noun changed. In the paper article → articles flips the second"
+            " decision and NNS → NNP the third. Look whether the weight of the changed word moves when the decision"
+            " does: attention may well stay as it is while the answer flips.",
+        )
+    yield Paragraph("What the model says of each, before and after the change:")
+    names = ["text", "predicted", "right?", "changed to", "predicted then", "flips?"]
+    yield Table(names, [_outcome_row(example) for example in examples])
+    if all(example.right for example in examples):
+        yield Paragraph("None of the sentences that were tried is misjudged.")
+
+
+def _numbered(examples: Sequence[Example]) -> list[tuple[int, Example]]:
+    return list(enumerate(examples, 1))
+
+
+def _outcome_row(example: Example) -> list[list[Piece]]:
+    flips = "–"
+    if example.changed_outcome is not None:
+        flips = "yes" if example.changed_outcome != example.outcome else "no"
+    title = example.changed_title
+    cells: list[Piece] = [
+        Code(example.title),
+        example.outcome,
+        "yes" if example.right else "no",
+        Code(title) if title else "–",
+        example.changed_outcome or "–",
+        flips,
+    ]
+    return [[cell] for cell in cells]
