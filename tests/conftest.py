@@ -1,7 +1,12 @@
 """The environment of every test, and the fixtures that more than one folder uses."""
 
+import gc
+import importlib
+import importlib.util
+import logging
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +23,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A busy machine is no failure: nothing here is timed.
 settings.register_profile("attnscope", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("attnscope")
+
+TOO_BUSY = "timed out during startup"
+"""What Ray says of a machine that has not started it in 30 seconds."""
+LIBRARIES = "beartype.door numba pandas rich.console scipy.stats torch transformers.modeling_utils".split()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Import the large libraries before attnscope does.
+
+    What is imported while jaxtyping imports attnscope is compiled anew: it is looked for in the cache of what jaxtyping
+    has changed. That takes ten seconds in each process.
+    """
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        return  # this process only gives out the work
+    for library in LIBRARIES:
+        importlib.import_module(library)
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist's: `pytest -n 2 --dist loadfile`, as in the Makefile
@@ -52,3 +73,46 @@ def real_model() -> Callable[[str], Path]:
         return folder
 
     return find
+
+
+@pytest.fixture(scope="session")
+def ray_library() -> None:
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is missing: pip install 'attnscope[ray]'.")
+
+
+def begin_ray(tries: int = 4) -> None:
+    """Start a Ray here; again if the machine is so busy that the 30 seconds are over which Ray gives itself."""
+    import ray
+
+    try:
+        ray.init(
+            "local",
+            num_cpus=2,
+            object_store_memory=100_000_000,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except Exception as error:
+        ray.shutdown()
+        if tries == 1 or TOO_BUSY not in str(error):
+            raise
+    else:
+        return
+    with warnings.catch_warnings():  # a start that failed leaves processes behind that nobody waits for
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+    begin_ray(tries - 1)
+
+
+@pytest.fixture(scope="session")
+def cluster(ray_library: None) -> Iterator[str]:
+    """The address of a Ray of two processors and little memory, which this process is connected to."""
+    import ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        begin_ray()
+    yield ray.get_runtime_context().gcs_address
+    ray.shutdown()

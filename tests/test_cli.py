@@ -1,8 +1,6 @@
 """The command line: what it prints, its exit codes, and that an error leaves nothing behind."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 
@@ -13,11 +11,6 @@ from attnscope import __version__
 from attnscope.cli import app
 
 RUNNER = CliRunner()
-COMMAND = [sys.executable, "-c", "from attnscope.cli import main; main()"]
-
-
-def run(*arguments, **options):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, **options)
 
 
 def one_sentence(text):
@@ -53,20 +46,12 @@ def test_version():
 
 
 def test_demo_writes_its_report_and_nothing_but_its_words(tmp_path):
-    done = run("demo", cwd=tmp_path)
+    command = [sys.executable, "-c", "from attnscope.cli import main; main()", "demo"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "the key to the cabinets → singular" in done.stdout
     assert done.stderr == ""
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report.html", "survey.html"]
-
-
-def test_demo_as_json_prints_json_alone(tmp_path):
-    done = run("demo", "--out", str(tmp_path), "--json")
-    assert done.stderr == ""
-    told = json.loads(done.stdout)
-    assert told["texts"][0]["prediction"][0]["label"] == "singular"
-    tokens = told["texts"][0]["tokens"]
-    assert all(len(scores) == len(tokens) for scores in told["texts"][0]["scores"].values())
 
 
 def test_explain_prints_each_method_asked_for_or_json():
@@ -144,28 +129,3 @@ def test_what_cannot_be_written_is_a_failure(tmp_path):
     assert result.exit_code == 1
     assert one_sentence(result.stderr)
     assert blocked.read_text() == "mine"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to a child.")
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["train", "demo"], "Stopped. Go on with --resume.\n"),
-        (["trust", "demo", "demo", "--out", "kept"], "Stopped. Go on with --resume.\n"),
-        (["trust", "demo", "demo"], "attnscope: stopped.\n"),
-    ],
-    ids=" ".join,
-)
-def test_stopping_it_leaves_a_short_line(tmp_path, arguments, said):
-    code = (
-        # a shell starts background jobs with SIGINT ignored, and so may whatever runs the tests
-        "import os, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from attnscope import cli, evaluation, lab\n"
-        "def stop(*args, **options): os.kill(os.getpid(), signal.SIGINT)\n"
-        "lab.TASKS['demo'] = evaluation.trust = stop\ncli.main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.returncode == 128 + signal.SIGINT
-    assert done.stderr == said

@@ -5,15 +5,26 @@ import json
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 import attnscope
-from attnscope import BadInput
+from attnscope import BadInput, cli
 from attnscope.demo import TEXTS, run_demo, show
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    return run_demo(tmp_path_factory.mktemp("demo"))
+def commanded(tmp_path_factory):
+    """What `attnscope demo --json` prints, and the result it prints it of: the demo is run once for both."""
+    results = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnscope.demo.run_demo", lambda out: results.append(run_demo(out)) or results[0])
+        printed = CliRunner().invoke(cli.app, ["demo", "--out", str(tmp_path_factory.mktemp("demo")), "--json"])
+    return printed, results[0]
+
+
+@pytest.fixture(scope="module")
+def result(commanded):
+    return commanded[1]
 
 
 def printed(result, **options):
@@ -80,6 +91,17 @@ def test_the_result_is_plain_data(result):
     by_method = {scores.method: scores for scores in result.explanations[0].comparison.scores}
     assert told["texts"][0]["scores"]["flow"] == pytest.approx(by_method["flow"].scores.tolist())
     assert told["texts"][1]["prediction"][0]["label"] == "plural"
+
+
+def test_the_command_prints_it_as_json_alone(commanded):
+    printed, result = commanded
+    assert printed.exit_code == 0
+    assert printed.stderr == ""
+    told = json.loads(printed.stdout)
+    assert told == json.loads(json.dumps(result.to_dict()))
+    assert told["texts"][0]["prediction"][0]["label"] == "singular"
+    tokens = told["texts"][0]["tokens"]
+    assert all(len(scores) == len(tokens) for scores in told["texts"][0]["scores"].values())
 
 
 def test_a_file_is_no_folder(tmp_path):

@@ -2,16 +2,17 @@
 
 import re
 import socket
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from attnscope import BadInput
 from attnscope.app.running import address_of, bound, serve
+from attnscope.cli import app
 
 from .conftest import Served
 
@@ -25,9 +26,8 @@ def test_a_port_that_is_taken_gives_a_sentence():
         port = taken.getsockname()[1]
         with pytest.raises(BadInput, match=rf"cannot listen at 127\.0\.0\.1, port {port} \(Address already in use\)"):
             bound("127.0.0.1", port)
-        code = f"from attnscope.cli import app; app(['serve', '--port', '{port}'])"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+        done = CliRunner().invoke(app, ["serve", "--port", str(port)])
+    assert done.exit_code == 2
     assert done.stderr.strip().endswith("choose another with --port, or 0 for any that is free.")
 
 
@@ -48,23 +48,17 @@ def test_the_address_is_what_a_browser_takes():
     assert address_of("::1", 80, "x") == "http://[::1]:80/?token=x"
 
 
-def test_another_address_makes_a_token_and_asks_for_it():
+def test_another_address_asks_for_a_token_and_ctrl_c_ends_it_cleanly_while_work_goes_on():
     running = Served("--host", "0.0.0.0")  # noqa: S104 - with a token, which is what is tested
     address, _, token = running.address.partition("/?token=")
     address = address.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - where we can reach it
     assert len(token) > 20
     assert httpx.get(f"{address}/api/start").status_code == 401
-    assert httpx.get(f"{address}/api/start", headers={"authorization": f"Bearer {token}"}).status_code == 200
-    assert running.stop() == 0
-
-
-def test_ctrl_c_ends_it_cleanly_while_work_goes_on():
-    running = Served()
-    text = httpx.post(
-        f"{running.address}/api/texts", json={"model": "demo", "text": "the key " * 25}, timeout=60
-    ).json()
-    with httpx.stream("POST", f"{running.address}/api/views", json={"text": text["id"], "view": "flow"}, timeout=60):
-        assert running.stop() == 0
+    with httpx.Client(base_url=address, headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
+        assert client.get("/api/start").status_code == 200
+        text = client.post("/api/texts", json={"model": "demo", "text": "the key " * 25}).json()
+        with client.stream("POST", "/api/views", json={"text": text["id"], "view": "flow"}):
+            assert running.stop() == 0
     assert not any("Traceback" in line for line in running.log)
 
 

@@ -9,7 +9,9 @@ import attnscope
 from attnscope.app import Desk
 from attnscope.app.server import build
 
-service = build(Desk({"demo": attnscope.load("demo")}, budget=20_000_000), upload_bytes=1_000_000)
+desk = Desk({"demo": attnscope.load("demo")}, budget=20_000_000)
+desk.close = lambda: None  # every request here begins the service and ends it: the desk is to outlive that
+service = build(desk, upload_bytes=1_000_000)
 schema = schemathesis.openapi.from_asgi("/openapi.json", service)
 
 

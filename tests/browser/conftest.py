@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 FLAGS = [
     "--no-sandbox",
@@ -16,6 +16,13 @@ FLAGS = [
     "--no-first-run",
 ]
 OFFLINE = ("file:", "data:", "blob:", "about:")
+expect.set_options(timeout=30_000)  # milliseconds, as for all other waiting: a busy machine is no failure
+
+
+def settled(page: Page) -> Page:
+    """Wait until no view works; what an action asks of a view is marked as work before the action returns."""
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    return page
 
 
 @dataclass

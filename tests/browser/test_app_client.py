@@ -17,9 +17,11 @@ from attnscope.app.running import bound
 from attnscope.app.server import build
 from attnscope.syntax import agreement_sentences, sentences_of
 
-IDLE = "body:has([data-pane]):not(:has([data-pane][aria-busy=true]))"
-"""The page, while no pane of it works; waiting by a function would need eval, which the policy forbids."""
-DRAWN = f"{IDLE} .view-panel:not(.aside) [data-drawn]"
+IDLE = "body:has([data-pane]):not(:has([aria-busy=true]))"
+"""The page, while no pane and no view of it works; waiting by a function would need eval, which the policy forbids."""
+BLANK = ".view-panel:not(.aside):not(:has([data-drawn]))"
+DRAWN = f"{IDLE}:not(:has({BLANK})) .view-panel:not(.aside) [data-drawn]"
+"""What is drawn on a page that has no work under way and no pane without its view."""
 HOSTILE = "<script>alert(1)</script> \"' \u202e \u0000&amp; <img src=x onerror=alert(1)>"
 
 
@@ -50,7 +52,10 @@ def service():
 
 
 def drawn(page: Page) -> None:
-    """Wait until what is in sight is drawn and nothing is under way."""
+    """Wait until what is in sight is drawn and nothing is under way.
+
+    No work is missed: what a click or a key asks for is marked as work before the click or the key returns.
+    """
     page.wait_for_selector(DRAWN, timeout=60_000)
 
 
@@ -67,22 +72,23 @@ def look_at(page: Page, text: str, pane: int = 1) -> None:
 
 
 def predicted(page: Page, pane: int = 1) -> str:
+    drawn(page)
     return page.locator(f"[data-pane='{pane}'] .prediction b").inner_text()
 
 
 def place_of(page: Page) -> str:
-    """The link, once the last choice is in it."""
-    page.wait_for_timeout(400)
+    """The link, once the last choice is in it: a moment later by the clock of the page, which may lag behind ours."""
+    page.evaluate("new Promise((done) => setTimeout(done, 400))")
     return page.evaluate("location.hash")
 
 
 def test_a_newcomer_sees_the_first_example(page, seen, service):
     opened(page, service)
-    assert page.locator("textarea").first.input_value() == "the key to the cabinets"
+    expect(page.locator("textarea").first).to_have_value("the key to the cabinets")
     assert predicted(page) == "singular"
     expect(page.get_by_role("tab", name="Scores")).to_have_attribute("aria-selected", "true")
     expect(page.locator(".carried")).to_contain_text("“key”")
-    assert page.locator(".scores-panel .row[data-method]").count() == 11
+    expect(page.locator(".scores-panel .row[data-method]")).to_have_count(11)
     assert {request.removeprefix(service.address).split("/")[0] for request in seen.requests} <= {
         "", "client", "views", "api", "style.css",
     }  # fmt: skip
@@ -102,9 +108,9 @@ def test_typing_changing_tabs_and_methods_never_reload(page, seen, service):
     page.locator(".methods input[value=flow]").uncheck()
     page.wait_for_selector(".scores-panel .rows:not(:has([data-method=flow]))")
     drawn(page)
-    assert page.locator(".scores-panel .row[data-method]").count() == 10
+    expect(page.locator(".scores-panel .row[data-method]")).to_have_count(10)
     page.get_by_role("tab", name="Heads", exact=True).click()
-    assert page.locator("[data-mark='the same']").is_visible()
+    expect(page.locator("[data-mark='the same']")).to_be_visible()
     assert page.evaluate("window.kept")
     assert seen.errors == []
 
@@ -114,7 +120,7 @@ def test_every_view_is_drawn(page, seen, service):
     for tab in page.get_by_role("tab").all():
         tab.click()
         drawn(page)
-        assert page.locator(".view-panel:not(.aside)").count() == 1
+        expect(page.locator(".view-panel:not(.aside)")).to_have_count(1)
         assert page.locator(".view-panel:not(.aside)").get_attribute("aria-labelledby") == tab.get_attribute("id")
     assert seen.errors == []
 
@@ -134,7 +140,7 @@ def test_a_link_restores_what_was_chosen(page, seen, service):
     assert "model_state=" in place
     page.goto("about:blank")
     opened(page, service, place)
-    assert page.locator("textarea").first.input_value() == "the keys to the cabinet & <more>"
+    expect(page.locator("textarea").first).to_have_value("the keys to the cabinet & <more>")
     expect(page.get_by_role("tab", name="Heads", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.locator(".view-panel:not(.aside) .stepper output").first).to_have_text("2")
     assert place_of(page) == place
@@ -175,7 +181,7 @@ def test_two_sides_stay_in_step(page, seen, service):
     page.wait_for_selector("[data-pane='2'] .view-panel:not(.aside) .view.head[data-drawn]")
     assert (predicted(page, 1), predicted(page, 2)) == ("singular", "plural")
     page.get_by_role("button", name="Stop comparing").click()
-    assert page.locator("[data-pane]").count() == 1
+    expect(page.locator("[data-pane]")).to_have_count(1)
     assert seen.errors == []
 
 
@@ -191,6 +197,7 @@ def test_page_figure_and_python_are_taken_away(page, seen, service, tmp_path):
         page.get_by_role("button", name="SVG").click()
     assert "<svg" in saved.value.path().read_text(encoding="utf-8")
     page.get_by_role("button", name="Copy Python").click()
+    expect(page.locator("dialog pre")).to_contain_text("import attnscope")
     code = page.locator("dialog pre").inner_text()
     assert code.startswith("import attnscope")
     assert "the key to the cabinets" in code
@@ -211,7 +218,7 @@ def test_what_the_server_forgot_is_asked_for_again(page, seen, service):
     service.desk.shelf.__init__(service.desk.shelf.budget)
     page.get_by_role("button", name="Copy Python").click()
     expect(page.locator("dialog pre")).to_contain_text("import attnscope")
-    assert page.locator(".complaint:visible").count() == 0
+    expect(page.locator(".complaint:visible")).to_have_count(0)
 
 
 def answer(route: Route, status: int, sentence: str) -> None:
@@ -233,7 +240,7 @@ def test_a_busy_server_and_one_that_is_gone_say_so(page, service):
     page.get_by_role("button", name="Try again").click()
     drawn(page)
     assert predicted(page) == "plural"
-    assert not page.locator(".question .complaint").is_visible()
+    expect(page.locator(".question .complaint")).not_to_be_visible()
 
 
 def test_long_work_is_shown_and_can_be_cancelled(page, service):
@@ -251,7 +258,7 @@ def test_long_work_is_shown_and_can_be_cancelled(page, service):
     page.unroute("**/api/views")
     page.get_by_role("button", name="Try again").click()
     drawn(page)
-    assert page.locator(".view-panel:not(.aside) .complaint").count() == 0
+    expect(page.locator(".view-panel:not(.aside) .complaint")).to_have_count(0)
 
 
 def test_a_saved_record_is_opened_without_a_model(page, seen, service, tmp_path):
@@ -316,7 +323,7 @@ def test_hostile_text_is_only_text(page, seen, service):
         drawn(page)
     page.get_by_role("button", name="Copy Python").click()
     expect(page.locator("dialog pre")).to_contain_text("alert(1)")
-    assert page.locator("main script, main img").count() == 0
+    expect(page.locator("main script, main img")).to_have_count(0)
     assert seen.errors == []
 
 

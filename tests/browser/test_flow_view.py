@@ -5,10 +5,13 @@ import json
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import attnscope
 from attnscope import AttentionRecord
 from attnscope.views import flow, write_page
+
+from .conftest import settled
 
 TOKENS = ["[CLS]", "the", "un", "##believ", "##able", "key", "was", "lost", "[SEP]"]
 SPECIAL = [True, *[False] * 7, True]
@@ -39,7 +42,7 @@ def panel(page, place):
 
 
 def scene(page, place):
-    return panel(page, place).locator(".graph").evaluate("canvas => canvas.scene")
+    return panel(settled(page), place).locator(".graph").evaluate("canvas => canvas.scene")
 
 
 def state(page, name, view=0):
@@ -48,12 +51,11 @@ def state(page, name, view=0):
 
 def choose(page, **values):
     """Selects as a notebook would, and waits until it is drawn."""
-    drawn = int(page.locator(".view").first.get_attribute("data-drawn"))
     script = (
         "values => { for (const [name, value] of Object.entries(values)) attnscopeHost.models[0].set(name, value); }"
     )
     page.evaluate(script, values)
-    page.wait_for_function(f"document.querySelector('.view').dataset.drawn > {drawn}")
+    settled(page)
 
 
 def grid_of(edges, layers, count):
@@ -81,7 +83,9 @@ def test_every_flow_and_cut_is_that_of_python(page, seen, tmp_path, causal):
                 found = {(edge["layer"], edge["query"][0], edge["key"][0]): edge["value"] for edge in drawn["cut"]}
                 assert found == {(edge.layer, edge.query, edge.key): edge.capacity for edge in cut.edges}
                 assert sum(found.values()) == pytest.approx(float(expected.map[layer, query, key]), abs=1e-12)
-                assert f"{expected.map[layer, query, key]:.6f}" in panel(page, 2).locator(".result").inner_text()
+                expect(panel(page, 2).locator(".result")).to_contain_text(
+                    f"{expected.map[layer, query, key]:.6f}", use_inner_text=True
+                )
                 edges = grid_of(drawn["edges"], 5, 14)
                 assert (edges <= capacity + 1e-12).all()
                 # lines fainter than a screen can show are left out of the scene
@@ -127,7 +131,7 @@ def test_pointing_tells_the_exact_numbers_and_previews_the_flow(page, tmp_path):
     assert lines[1].startswith(f"Raw attention: {record.weights[-1, :, 0, 5].mean():.6f}, rank ")
     assert lines[2] == f"Rollout: {row[5]:.6f}, rank {rank} of 9"
     assert lines[3].startswith(f"Flow: {value:.6f}, rank ")
-    assert f"to “key”: {value:.6f}" in panel(page, 2).locator(".result").inner_text()
+    expect(panel(page, 2).locator(".result")).to_contain_text(f"to “key”: {value:.6f}", use_inner_text=True)
     assert len(scene(page, 2)["cut"]) == len(attnscope.minimum_cut(record, 0, 5).edges)
     assert state(page, "keys") == []
     assert panel(page, 2).bounding_box() == before
@@ -162,7 +166,7 @@ def test_choosing_by_click_and_key(page, tmp_path):
     assert state(page, "threshold") == 0.05
     page.wait_for_function("document.querySelector('.said').textContent.includes('Lines below 0.050')")
     assert all(edge["value"] >= 0.05 for place in range(3) for edge in scene(page, place)["edges"])
-    assert page.get_by_text("of the mass of rollout").is_visible()
+    expect(page.get_by_text("of the mass of rollout")).to_be_visible()
 
 
 def test_words_add_up_and_hidden_tokens_are_still_computed_with(page, tmp_path):
@@ -171,10 +175,14 @@ def test_words_add_up_and_hidden_tokens_are_still_computed_with(page, tmp_path):
     page.keyboard.press("Tab")
     page.keyboard.press("w")
     choose(page, special=False, queries=[2, 3, 4], keys=[2, 3, 4])
-    assert panel(page, 0).locator(".keys .token").all_inner_texts() == ["the", "unbelievable", "key", "was", "lost"]
+    expect(panel(page, 0).locator(".keys .token")).to_have_text(
+        ["the", "unbelievable", "key", "was", "lost"], use_inner_text=True
+    )
     flows = attnscope.flow(record).map[-1, 2:5].mean(0)
     assert scene(page, 2)["scores"][1] == pytest.approx(float(flows[2:5].sum()), abs=1e-6)
-    assert f"to “unbelievable”: {flows[2:5].sum():.6f}" in panel(page, 2).locator(".result").inner_text()
+    expect(panel(page, 2).locator(".result")).to_contain_text(
+        f"to “unbelievable”: {flows[2:5].sum():.6f}", use_inner_text=True
+    )
     rolled = attnscope.rollout(record).map[-1, 2:5].mean(0)
     assert scene(page, 1)["scores"][1] == pytest.approx(float(rolled[2:5].sum()), abs=1e-6)
     hidden = float(rolled[0] + rolled[8])
@@ -200,11 +208,10 @@ def test_lines_too_faint_to_be_seen_are_counted(page, tmp_path):
 def test_who_reads_by_key_stays_on_the_token_when_tokens_become_words(page, seen, tmp_path):
     opened(page, tmp_path, flow(record_of(), 0))
     panel(page, 0).locator(".keys .token").nth(4).focus()
-    drawn = page.locator(".view").get_attribute("data-drawn")
     page.keyboard.press("w")
-    page.wait_for_function("drawn => document.querySelector('.view').dataset.drawn > drawn", arg=drawn)
+    settled(page)
     assert page.evaluate("document.activeElement.textContent") == "unbelievable"
-    assert page.locator(".note div").first.inner_text() == "“unbelievable”"
+    expect(page.locator(".note div").first).to_have_text("“unbelievable”", use_inner_text=True)
     page.keyboard.press("Shift+Enter")
     assert state(page, "keys") == [2, 3, 4]
     assert seen.errors == []
@@ -224,21 +231,23 @@ def test_saturation_is_said_in_words_and_by_layer(page, tmp_path):
     assert cells == ["0", *(f"{100 * float(side[0]):.1f} %" for side in (share.total, share.source, share.token))]
     page.get_by_text("View as table").click()
     row = page.locator(".foot > details").last.get_by_role("row").nth(1)
-    assert row.locator("th").inner_text() == "[CLS]"
-    assert row.locator("td").last.inner_text() == f"{attnscope.flow(record).at(int(record.readout.argmax()))[0]:.6f}"
+    expect(row.locator("th")).to_have_text("[CLS]", use_inner_text=True)
+    expect(row.locator("td").last).to_have_text(
+        f"{attnscope.flow(record).at(int(record.readout.argmax()))[0]:.6f}", use_inner_text=True
+    )
 
 
 def test_a_long_text_says_what_was_not_computed(page, seen, tmp_path):
     tokens = [f"token{place}" for place in range(512)]
     record = record_of(3, 1, tokens, True, None, seed=1)
     opened(page, tmp_path, flow(record, 500, 480))
-    assert "name the sources with queries=" in page.locator(".said").inner_text()
+    expect(page.locator(".said")).to_contain_text("name the sources with queries=", use_inner_text=True)
     found = attnscope.minimum_cut(record, 500, 480)
     assert sum(edge["value"] for edge in scene(page, 2)["cut"]) == pytest.approx(found.flow, rel=1e-6)
-    assert f"to “token480”: {found.flow:.6f}" in panel(page, 2).locator(".result").inner_text()
+    expect(panel(page, 2).locator(".result")).to_contain_text(f"to “token480”: {found.flow:.6f}", use_inner_text=True)
     expected = attnscope.rollout(record, queries=[500]).at(500)
     assert scene(page, 1)["scores"] == pytest.approx(expected.tolist(), abs=1e-6)
-    assert panel(page, 0).locator(".queries .token").nth(500).is_visible()
+    expect(panel(page, 0).locator(".queries .token").nth(500)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     assert (seen.requests, seen.errors) == ([], [])
 
@@ -248,7 +257,7 @@ def test_hostile_tokens_change_nothing(page, seen, tmp_path):
     opened(page, tmp_path, flow(record, 0, 1))
     assert panel(page, 0).locator(".keys .token").first.inner_text() == HOSTILE[0]
     panel(page, 0).locator(".keys .token").nth(6).hover()
-    assert "xxx…”" in page.locator(".note").inner_text()
+    expect(page.locator(".note")).to_contain_text("xxx…”", use_inner_text=True)
     choose(page, queries=[99], layer=7)
     assert panel(page, 0).bounding_box()["height"] < 700
     assert (seen.requests, seen.errors) == ([], [])
@@ -275,8 +284,8 @@ def test_narrow_and_dark_and_two_on_one_page(page, seen, tmp_path):
 def test_a_link_restores_what_is_selected(page, tmp_path):
     kept = [{"layer": 1, "queries": [3], "keys": [5], "special": False, "root": True}]
     opened(page, tmp_path, flow(record_of(), 0, 1), address="#" + json.dumps(kept))
-    assert "from “believ” at layer 1 to “key”" in panel(page, 2).locator(".result").inner_text()
-    assert panel(page, 0).locator(".keys .token").count() == 7
+    expect(panel(page, 2).locator(".result")).to_contain_text("from “believ” at layer 1 to “key”", use_inner_text=True)
+    expect(panel(page, 0).locator(".keys .token")).to_have_count(7)
     strongest = max(scene(page, 1)["edges"], key=lambda edge: edge["opacity"])
     weaker = scene(page, 1)["edges"][0]
     assert weaker["opacity"] == pytest.approx((weaker["value"] / strongest["value"]) ** 0.5)

@@ -6,9 +6,12 @@ from urllib.parse import quote
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from attnscope import AttentionRecord
 from attnscope.views import head, write_page
+
+from .conftest import settled
 
 TOKENS = ["[CLS]", "the", "un", "##told", "key", "<script>throw 1</script>", "is", "[SEP]"]
 SPECIAL = [True, *[False] * 6, True]
@@ -37,14 +40,14 @@ def open_view(page, view, tmp_path, link=""):
 
 
 def scene(page):
-    return page.locator(".lines").evaluate("canvas => canvas.scene")
+    return settled(page).locator(".lines").evaluate("canvas => canvas.scene")
 
 
 def settle(page):
     """Wait for the redraw that a change has asked for."""
     # what watches the size is told with the next frame
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    settled(page)
 
 
 def state(page):
@@ -122,14 +125,14 @@ def test_several_tokens_are_summed(opened, record):
     assert state(opened)["queries"] == [1, 4]
     token(opened, "keys", "is").hover()
     total = float(record.weights[1, 2, [1, 4], 6].sum())
-    assert f"{exact(total)} in sum" in opened.locator(".note").inner_text()
+    expect(opened.locator(".note")).to_contain_text(f"{exact(total)} in sum", use_inner_text=True)
 
 
 def test_words_sum_over_keys_and_average_over_queries(opened, record):
     opened.get_by_role("checkbox", name="Words").check()
     settle(opened)
     words = record.words()
-    assert opened.locator(".tokens.queries .token").all_inner_texts() == list(words.query_tokens)
+    expect(opened.locator(".tokens.queries .token")).to_have_text(list(words.query_tokens), use_inner_text=True)
     for line in scene(opened):
         weight = float(words.weights[1, line["head"], line["query"], line["key"]])
         assert line["weight"] == pytest.approx(weight, rel=2e-3, abs=1e-4)
@@ -174,7 +177,7 @@ def test_keys_step_through_layers_heads_and_tokens(opened):
     opened.keyboard.press("Escape")
     assert state(opened)["queries"] == []
     opened.keyboard.press("?")
-    assert opened.locator("dialog").is_visible()
+    expect(opened.locator("dialog")).to_be_visible()
 
 
 def test_chips_show_hide_and_isolate_heads(opened):
@@ -204,7 +207,7 @@ def test_a_link_of_nonsense_changes_nothing(page, record, tmp_path):
     for link in ("#%", "#" + quote(json.dumps([{"layer": 99, "heads": [77], "payload": 1}]))):
         page.goto("about:blank")
         open_view(page, head(record, layer=1), tmp_path, link)
-        assert page.locator(".tokens.queries .token").count() == 8
+        expect(page.locator(".tokens.queries .token")).to_have_count(8)
 
 
 def test_what_did_not_travel_is_not_called_zero(page, record, tmp_path):
@@ -213,9 +216,9 @@ def test_what_did_not_travel_is_not_called_zero(page, record, tmp_path):
     smallest, largest = int(row.argmin()), int(row.argmax())
     token(page, "queries", "key").click()
     page.locator(".tokens.keys .token").nth(smallest).hover()
-    assert "not among the 2 largest of its row" in page.locator(".note").inner_text()
+    expect(page.locator(".note")).to_contain_text("not among the 2 largest of its row", use_inner_text=True)
     page.locator(".tokens.keys .token").nth(largest).hover()
-    assert "rank 1 of 8" in page.locator(".note").inner_text()
+    expect(page.locator(".note")).to_contain_text("rank 1 of 8", use_inner_text=True)
 
 
 def test_a_broad_head_says_that_its_lines_are_too_faint(page, tmp_path):
@@ -257,7 +260,7 @@ def test_hostile_tokens_change_nothing(page, seen, tmp_path):
     ]
     open_view(page, head(record_of(tokens, None, layers=1, heads=1)), tmp_path)
     assert page.locator(".tokens.keys .token").all_inner_texts() == tokens
-    assert page.locator("img").count() == 0
+    expect(page.locator("img")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert seen.errors == []
 
@@ -267,9 +270,11 @@ def test_512_tokens_scroll_inside_and_draw_what_is_in_sight(page, tmp_path):
     record = record_of(tokens, None, layers=2, heads=4)
     open_view(page, head(record, keys_per_query=16), tmp_path)
     assert page.locator(".area").evaluate("area => area.scrollHeight > 12000 && area.clientHeight <= 600")
-    assert page.locator(".strip").is_visible()
+    expect(page.locator(".strip")).to_be_visible()
     rest = float(1 - record.weights[0].topk(16).values.sum(-1).mean())
-    assert f"16 largest keys here, all others together take {100 * rest:.1f} %" in page.locator(".said").inner_text()
+    expect(page.locator(".said")).to_contain_text(
+        f"16 largest keys here, all others together take {100 * rest:.1f} %", use_inner_text=True
+    )
     page.locator(".area").evaluate("area => { area.scrollTop = 6000; }")
     settle(page)
     drawn = scene(page)
@@ -318,8 +323,8 @@ def test_cross_attention_has_other_tokens_on_each_side(page, tmp_path):
         torch.randn(1, 2, 3, 5).softmax(-1), ["le", "chat", "dort"], key_tokens=["the", "cat", "is", "a", "sleep"]
     )
     open_view(page, head(record), tmp_path)
-    assert page.locator(".tokens.queries .token").all_inner_texts() == ["le", "chat", "dort"]
-    assert page.locator(".tokens.keys .token").count() == 5
+    expect(page.locator(".tokens.queries .token")).to_have_text(["le", "chat", "dort"], use_inner_text=True)
+    expect(page.locator(".tokens.keys .token")).to_have_count(5)
     assert max(line["key"] for line in scene(page)) == 4
 
 
@@ -327,8 +332,8 @@ def test_the_sentences_of_a_pair_can_be_looked_at_alone(page, record, tmp_path):
     open_view(page, head(record, sentence_b_start=4), tmp_path)
     page.get_by_label("Sentences").select_option("A → B")
     settle(page)
-    assert page.locator(".tokens.queries .token").all_inner_texts() == ["[CLS]", "the", "un", "told"]
-    assert page.locator(".tokens.keys .token").count() == 4
+    expect(page.locator(".tokens.queries .token")).to_have_text(["[CLS]", "the", "un", "told"], use_inner_text=True)
+    expect(page.locator(".tokens.keys .token")).to_have_count(4)
     assert all(line["query"] < 4 <= line["key"] for line in scene(page))
 
 
@@ -336,4 +341,4 @@ def test_it_is_read_out_as_a_table(opened, record):
     opened.get_by_text("View as table").click()
     first = opened.locator(".plain tbody tr").first.inner_text().split("\t")
     assert float(first[-1]) == pytest.approx(float(record.weights[1].max()), abs=1e-3)
-    assert "Layer 1: " in opened.locator(".summary").inner_text()
+    expect(opened.locator(".summary")).to_contain_text("Layer 1: ", use_inner_text=True)

@@ -5,8 +5,11 @@ from urllib.parse import quote
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from attnscope import AttentionRecord, compare, views
+
+from .conftest import settled
 
 NONSENSE = ["x", -1, 1.5, 10**9, True, {}, [], [None], [-1], [1.5], ["x"], [[1]], {"a": 1}, None]
 
@@ -34,14 +37,21 @@ def test_every_view_of_a_record_is_tried():
     assert MADE.keys() == views.VIEWS.keys() - {"survey"}
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_nonsense_is_drawn_like_nothing(page, seen, name, tmp_path):
-    view = MADE[name](a_record())
-    address = view.save(tmp_path / "view.html").as_uri()
-    for value in NONSENSE:
-        page.goto("about:blank")
-        page.goto(f"{address}#{quote(json.dumps([dict.fromkeys([*view.state, 'payload', 'blobs', 'other'], value)]))}")
-        page.wait_for_selector("[data-drawn]", timeout=20_000)
-        assert "NaN" not in page.locator(".view").inner_text()
-        assert "undefined" not in page.locator(".view").inner_text()
+@pytest.fixture(scope="module")
+def address_and_states(tmp_path_factory):
+    made = [make(a_record()) for make in MADE.values()]
+    path = views.write_page(tmp_path_factory.mktemp("links") / "views.html", made, "Every view")
+    return path.as_uri(), [view.state for view in made]
+
+
+@pytest.mark.parametrize("value", NONSENSE, ids=json.dumps)
+def test_nonsense_is_drawn_like_nothing(page, seen, address_and_states, value):
+    """All views on one page, and in its link the same for everything that each of them knows, and for more."""
+    address, states = address_and_states
+    said = [dict.fromkeys([*state, "payload", "blobs", "other"], value) for state in states]
+    page.goto(f"{address}#{quote(json.dumps(said))}")
+    expect(page.locator("[data-drawn]")).to_have_count(len(MADE))
+    for name, text in zip(MADE, settled(page).locator(".view").all_inner_texts(), strict=True):
+        assert "NaN" not in text, name
+        assert "undefined" not in text, name
     assert seen.errors == []

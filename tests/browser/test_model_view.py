@@ -2,9 +2,12 @@
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from attnscope import AttentionRecord
 from attnscope.views import model, write_page
+
+from .conftest import settled
 
 HOSTILE = ["<script>throw 1</script>", "</script>", '"', "'&amp;", "שלום", "\u202eevil", "x" * 10_000, "##ing"]
 TOKENS = ["[CLS]", *HOSTILE, "[SEP]"]
@@ -33,15 +36,14 @@ def drawn(page):
 
 
 def scene(page, selector=".cells"):
-    return page.evaluate("(selector) => document.querySelector(selector).scene", selector)
+    return settled(page).evaluate("(selector) => document.querySelector(selector).scene", selector)
 
 
-def settled(page):
-    """Waits until nothing is asked to be drawn any more."""
+def resettled(page):
+    """Waits until nothing is asked to be drawn any more, not even for another size."""
     # what watches the size is told with the next frame
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
-    return page
+    return settled(page)
 
 
 def at(page, layer, head):
@@ -97,57 +99,59 @@ def test_pointing_reads_out_the_head(opened, record):
     assert lines[3].endswith(f"{float(record.weights[2, 1].max()):.4f}")
     assert len(opened.locator(".note").inner_text()) < 400
     opened.get_by_role("combobox", name="Statistic").select_option("previous")
-    settled(opened).locator(".cells").hover(position=at(opened, 0, 3))
+    resettled(opened).locator(".cells").hover(position=at(opened, 0, 3))
     previous = float(record.weights[0, 3].diagonal(-1).mean())
-    assert f"Attention to the previous token {previous:.4g}" in opened.locator(".reading").inner_text()
+    expect(opened.locator(".reading")).to_contain_text(
+        f"Attention to the previous token {previous:.4g}", use_inner_text=True
+    )
 
 
 def test_headers_sort_by_the_statistic(opened, record):
     values = entropies(record)
     opened.get_by_role("button", name="Layers by their mean").click()
-    settled(opened)
+    resettled(opened)
     assert order(opened)[0] == values.mean(-1).argsort(descending=True).tolist()
     opened.get_by_role("button", name="Layers by their mean").click()
-    assert order(settled(opened))[0] == values.mean(-1).argsort().tolist()
+    assert order(resettled(opened))[0] == values.mean(-1).argsort().tolist()
     opened.get_by_role("button", name="Layer 1:").click()
-    assert order(settled(opened))[1] == values[1].argsort(descending=True).tolist()
+    assert order(resettled(opened))[1] == values[1].argsort(descending=True).tolist()
     assert state(opened, "sort_heads") == [1, True]
     opened.get_by_role("button", name="Head 2:").focus()
     opened.keyboard.press("Enter")
-    assert order(settled(opened))[0] == values[:, 2].argsort(descending=True).tolist()
+    assert order(resettled(opened))[0] == values[:, 2].argsort(descending=True).tolist()
     # a map is under the header that names it
     numbers = opened.locator(".down .header span").all_inner_texts()
     assert numbers == [str(layer) for layer in order(opened)[0]]
     for _ in range(2):
         opened.get_by_role("button", name="Head 2:").click()
-    assert order(settled(opened))[0] == [0, 1, 2]
+    assert order(resettled(opened))[0] == [0, 1, 2]
 
 
 def test_a_click_enlarges_in_place_and_escape_returns(opened, record, seen):
     opened.locator(".cells").click(position=at(opened, 1, 2))
     opened.wait_for_selector(".one .lines")
-    settled(opened)
-    assert not opened.locator(".cells").is_visible()
-    assert opened.locator(".one h3").inner_text() == "Layer 1, head 2"
+    resettled(opened)
+    expect(opened.locator(".cells")).not_to_be_visible()
+    expect(opened.locator(".one h3")).to_have_text("Layer 1, head 2", use_inner_text=True)
     lines = scene(opened, ".lines")
     assert {line["head"] for line in lines} == {2}
     for line in lines:
         assert line["weight"] == pytest.approx(float(record.weights[1, 2, line["query"], line["key"]]), abs=1e-3)
     opened.keyboard.press("ArrowRight")
     opened.keyboard.press("ArrowDown")
-    settled(opened)
-    assert opened.locator(".one h3").inner_text() == "Layer 2, head 3"
+    resettled(opened)
+    expect(opened.locator(".one h3")).to_have_text("Layer 2, head 3", use_inner_text=True)
     opened.locator(".one .queries .token").nth(1).click()
     assert state(opened, "queries") == [1]
     opened.keyboard.press("Escape")
     assert state(opened, "queries") == []
     opened.keyboard.press("Escape")
     opened.wait_for_selector(".cells")
-    settled(opened)
-    assert not opened.locator(".one").is_visible()
+    resettled(opened)
+    expect(opened.locator(".one")).not_to_be_visible()
     assert opened.evaluate("document.activeElement.className") == "cells"
     assert opened.locator(".reading").inner_text().startswith("Layer 2, head 3 · ")
-    assert "bar below each map" in opened.locator(".said").inner_text()
+    expect(opened.locator(".said")).to_contain_text("bar below each map", use_inner_text=True)
     assert seen.errors == []
 
 
@@ -155,54 +159,54 @@ def test_keys_move_over_the_grid(opened):
     opened.locator(".cells").focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowLeft"):
         opened.keyboard.press(key)
-    settled(opened)
+    resettled(opened)
     assert (state(opened, "layer"), state(opened, "head")) == (1, 1)
     assert opened.locator(".reading").inner_text().startswith("Layer 1, head 1")
     opened.keyboard.press("End")
     opened.keyboard.press("Enter")
-    settled(opened)
-    assert opened.locator(".one h3").inner_text() == "Layer 1, head 3"
+    resettled(opened)
+    expect(opened.locator(".one h3")).to_have_text("Layer 1, head 3", use_inner_text=True)
     opened.keyboard.press("?")
-    assert opened.get_by_role("dialog").is_visible()
+    expect(opened.get_by_role("dialog")).to_be_visible()
 
 
 def test_special_tokens_words_and_the_scale_can_be_chosen(opened, record):
     opened.locator(".cells").focus()
     opened.keyboard.press("s")
-    settled(opened)
+    resettled(opened)
     shown = torch.tensor(scene(opened)[5]["pixels"]).reshape(LENGTH - 2, LENGTH - 2)
     torch.testing.assert_close(shown, record.weights[1, 1, 1:-1, 1:-1], atol=4e-3, rtol=0)
     rows = record.weights[:, :, 1:-1]
     hidden = 100 * float(1 - rows[..., 1:-1].sum() / rows.sum())
-    assert f"hidden take {hidden:.1f} %" in opened.locator(".said").inner_text()
+    expect(opened.locator(".said")).to_contain_text(f"hidden take {hidden:.1f} %", use_inner_text=True)
     opened.keyboard.press("s")
     opened.keyboard.press("w")
-    settled(opened)
+    resettled(opened)
     shown = torch.tensor(scene(opened)[0]["pixels"]).reshape(LENGTH - 1, LENGTH - 1)
     torch.testing.assert_close(shown, record.words().weights[0, 0], atol=4e-3, rtol=0)
     opened.get_by_role("checkbox", name="Square-root scale").check()
-    settled(opened)
-    assert "square-root scale" in opened.locator(".legend").inner_text()
+    resettled(opened)
+    expect(opened.locator(".legend")).to_contain_text("square-root scale", use_inner_text=True)
     opened.get_by_text("View as table").click()
     opened.locator(".plain tbody tr").first.wait_for()  # the table is made when the browser has unfolded it
-    assert opened.locator(".plain tbody tr").count() == LAYERS * HEADS
+    expect(opened.locator(".plain tbody tr")).to_have_count(LAYERS * HEADS)
 
 
 def test_a_link_restores_what_was_chosen(opened, page, record):
     opened.get_by_role("combobox", name="Statistic").select_option("distance")
     opened.get_by_role("button", name="Heads by their mean").click()
-    opened.locator(".cells").click(position=at(settled(opened), 2, 0))
-    settled(opened)
+    opened.locator(".cells").click(position=at(resettled(opened), 2, 0))
+    resettled(opened)
     address = opened.evaluate("location.href")
     again = page.context.new_page()
     again.goto(address)
     drawn(again)
-    assert again.locator(".one h3").inner_text() == "Layer 2, head 0"
+    expect(again.locator(".one h3")).to_have_text("Layer 2, head 0", use_inner_text=True)
     again.get_by_role("button", name="All heads").click()
     again.wait_for_selector(".cells")
     far = torch.tensor([[abs(query - key) for key in range(LENGTH)] for query in range(LENGTH)])
     means = (record.weights * far).sum(-1).mean((0, 2))
-    assert order(settled(again))[1] == means.argsort(descending=True).tolist()
+    assert order(resettled(again))[1] == means.argsort(descending=True).tolist()
 
 
 def test_it_is_dark_narrow_and_twice_on_a_page(page, record, tmp_path, seen):
@@ -212,15 +216,15 @@ def test_it_is_dark_narrow_and_twice_on_a_page(page, record, tmp_path, seen):
     page.wait_for_function("document.querySelectorAll('[data-drawn]').length === 2")
     light = page.evaluate("document.querySelector('.cells').toDataURL()")
     page.emulate_media(color_scheme="dark")
-    settled(page)
+    resettled(page)
     assert page.evaluate("document.querySelector('.cells').toDataURL()") != light
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     second = page.locator(".cells").nth(1)
     second.click(position={"x": 10, "y": 10})
-    settled(page)
+    resettled(page)
     assert state(page, "enlarged", 1) is True
     assert state(page, "enlarged", 0) is False
-    assert page.locator(".cells").first.is_visible()
+    expect(page.locator(".cells").first).to_be_visible()
     assert seen.errors == []
 
 
@@ -228,8 +232,10 @@ def test_512_tokens_are_shown_by_blocks(page, tmp_path, seen):
     record = AttentionRecord.from_weights(weights_of(2, 2, 512, 512), [f"t{place}" for place in range(512)])
     page.goto(model(record, keys_per_query=8).save(tmp_path / "long.html").as_uri())
     drawn(page)
-    assert "one pixel is the largest weight from 4 tokens to 4 tokens" in page.locator(".legend").inner_text()
-    assert "each query has its 8 largest keys" in page.locator(".said").inner_text()
+    expect(page.locator(".legend")).to_contain_text(
+        "one pixel is the largest weight from 4 tokens to 4 tokens", use_inner_text=True
+    )
+    expect(page.locator(".said")).to_contain_text("each query has its 8 largest keys", use_inner_text=True)
     shown = torch.tensor(scene(page)[3]["pixels"]).reshape(128, 128)
     blocks = record.weights[1, 1].reshape(128, 4, 128, 4).amax((1, 3))
     torch.testing.assert_close(shown, blocks, atol=4e-3, rtol=0)

@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from attnscope.record import AttentionRecord
 from attnscope.views import neuron, write_page
+
+from .conftest import settled
 
 HOSTILE = ("<script>throw 1</script>", '"', "'&amp;", "\u202eevil", "x" * 10_000, " plain", "end")
 CLOSE = 0.02
@@ -33,7 +36,7 @@ def opened(page, view, path):
 
 
 def scene(page, canvas="strips"):
-    return page.locator(f".{canvas}").first.evaluate("canvas => canvas.scene")
+    return settled(page).locator(f".{canvas}").first.evaluate("canvas => canvas.scene")
 
 
 def state(page, name, view=0):
@@ -42,9 +45,10 @@ def state(page, name, view=0):
 
 def after(page, act):
     """Do something and wait until it is drawn."""
-    before = page.locator(".view").first.get_attribute("data-drawn")
+    before = settled(page).locator(".view").first.get_attribute("data-drawn")
     act()
     page.wait_for_function("before => document.querySelector('.view').dataset.drawn !== before", arg=before)
+    settled(page)
 
 
 def numbers(page):
@@ -77,14 +81,14 @@ def test_it_opens_offline_with_the_figures_of_the_record(page, seen, tmp_path):
     drawn = check_drawn(page, record)
     assert (drawn["layer"], drawn["head"], drawn["query"], len(drawn["rows"])) == (1, 2, 4, 7)
     assert page.locator(".tokens.keys .token").first.inner_text() == HOSTILE[0]
-    assert "differ from the record by at most" in page.locator(".said").inner_text()
+    expect(page.locator(".said")).to_contain_text("differ from the record by at most", use_inner_text=True)
     page.locator(".tokens.queries .token").nth(1).focus()
     for action in ("ArrowRight", "ArrowDown", "s", "o"):  # the focus stays, whatever is hidden
         after(page, lambda key=action: page.keyboard.press(key))
         check_drawn(page, record)
     assert (state(page, "layer"), state(page, "head"), state(page, "order")) == (2, 3, "contribution")
     assert 0 not in [row["key"] for row in scene(page)["rows"]]
-    assert "1 keys are not shown and take" in page.locator(".said").inner_text()
+    expect(page.locator(".said")).to_contain_text("1 keys are not shown and take", use_inner_text=True)
     assert seen.requests == []
     assert seen.errors == []
 
@@ -105,7 +109,7 @@ def test_the_products_add_up_to_the_logit(page, tmp_path, softcap):
     assert any(words.startswith("soft cap") for words in shown) == bool(softcap)
     page.locator(".tokens.keys .token").nth(6).hover()
     assert numbers(page)["bias: masked"] == -float("inf")
-    assert "logit −∞" in page.locator(".reading").inner_text()
+    expect(page.locator(".reading")).to_contain_text("logit −∞", use_inner_text=True)
 
 
 def test_dimensions_are_sorted_by_what_they_give_to_the_pinned_key(page, tmp_path):
@@ -119,10 +123,10 @@ def test_dimensions_are_sorted_by_what_they_give_to_the_pinned_key(page, tmp_pat
     assert scene(page)["order"] == wanted
     strips = page.locator(".strips")
     strips.hover(position={"x": 10, "y": 12})
-    assert f"dimension {wanted[0]}" in page.locator(".note").inner_text()
+    expect(page.locator(".note")).to_contain_text(f"dimension {wanted[0]}", use_inner_text=True)
     assert scene(page)["order"] == wanted  # what is pinned keeps its order while others are hovered
     page.locator(".bars").hover(position={"x": 60, "y": 50})
-    assert f"contribution 1 of {len(wanted)}" in page.locator(".note").inner_text()
+    expect(page.locator(".note")).to_contain_text(f"contribution 1 of {len(wanted)}", use_inner_text=True)
 
 
 def test_pointer_and_keys_choose_query_and_keys(page, seen, tmp_path):
@@ -148,7 +152,7 @@ def test_pointer_and_keys_choose_query_and_keys(page, seen, tmp_path):
     assert shown == [key for key in range(4) if float(record.weights[0, 0, 3, key]) >= 0.2]
     page.get_by_text("View as table").click()
     page.locator("table.plain tbody tr").first.wait_for()
-    assert page.locator("table.plain tbody tr").count() == len(shown)
+    expect(page.locator("table.plain tbody tr")).to_have_count(len(shown))
     assert seen.errors == []
 
 

@@ -11,6 +11,7 @@ from textwrap import dedent
 from urllib.request import urlopen
 
 import pytest
+from playwright.sync_api import expect
 
 CELLS = [
     """
@@ -92,22 +93,22 @@ def test_a_click_in_the_notebook_comes_back_to_python(lab, page, seen):
     # every cell has its own, neither doubled nor blank, and none is the page that is kept for others
     cells = page.locator(".jp-CodeCell")
     assert [cells.nth(place).locator("[data-drawn]").count() for place in range(3)] == [1, 1, 1]
-    assert page.locator("iframe[srcdoc]").count() == 0
+    expect(page.locator("iframe[srcdoc]")).to_have_count(0)
     assert all(view.bounding_box()["height"] > 200 for view in page.locator("[data-drawn]").all())
     first, survey = page.locator("[data-drawn]").first, page.locator("[data-drawn]").last
-    assert "<b>key</b>" in first.inner_text()
+    expect(first).to_contain_text("<b>key</b>", use_inner_text=True)
 
     first.get_by_role("button", name="Layer after").click()
     first.locator(".keys .token, .token").last.click()
     # letters are the view's while it has the focus: JupyterLab would cut the cell
     page.keyboard.press("x")
     page.keyboard.press("t")
-    assert cells.count() == len(CELLS)
+    expect(cells).to_have_count(len(CELLS))
     # the same view further down follows
     page.wait_for_function("document.querySelectorAll('.view.head output')[2].textContent === '1'")
     survey.locator(".cells").click(position={"x": 5, "y": 5})
     survey.locator(".cells").click(position={"x": 5, "y": 40}, modifiers=["Shift"])
-    assert survey.locator("h3").all_inner_texts() == ["Layer 0, head 0", "Layer 1, head 0"]
+    expect(survey.locator("h3")).to_have_text(["Layer 0, head 0", "Layer 1, head 0"], use_inner_text=True)
 
     printed = cells.nth(3).locator(".jp-OutputArea-output")
     before = printed.inner_text()

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from attnscope import AttentionRecord, write_report
 
@@ -38,7 +39,7 @@ def wait_for_views(page, count):
 
 def test_it_opens_offline_without_errors_and_draws_every_view(opened, seen):
     wait_for_views(opened, 8)
-    assert opened.get_by_text("Predicts yes with 80.0 %").first.is_visible()
+    expect(opened.get_by_text("Predicts yes with 80.0 %").first).to_be_visible()
     assert opened.evaluate("attnscopeHost.models.map((model) => model.get('payload') !== undefined)") == [True] * 8
     assert seen.requests == []
     assert seen.errors == []
@@ -56,7 +57,7 @@ def test_what_is_folded_unfolds_to_its_full_width(opened, seen):
 
 def test_the_card_unfolds(opened):
     opened.get_by_text("Where this comes from").first.click()
-    assert opened.get_by_text("6 query × 6 key tokens, encoder").first.is_visible()
+    expect(opened.get_by_text("6 query × 6 key tokens, encoder").first).to_be_visible()
 
 
 def contrast(page, selector):

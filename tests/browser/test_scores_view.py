@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from attnscope import AttentionRecord
 from attnscope.attribution import raw, rollout
@@ -14,6 +15,8 @@ from attnscope.paint import colour, step
 from attnscope.record.scores import scores_of
 from attnscope.views import scores, write_page
 from attnscope.views.palette import diverging
+
+from .conftest import settled
 
 TOKENS = ["[CLS]", "the", "un", "##told", "key", "<script>throw 1</script>", "is", "[SEP]"]
 SPECIAL = [True, *[False] * 6, True]
@@ -51,7 +54,7 @@ def open_view(page, view, tmp_path, link=""):
 
 
 def scene(page):
-    return page.locator(".rows").first.evaluate("rows => rows.scene")
+    return settled(page).locator(".rows").first.evaluate("rows => rows.scene")
 
 
 def settle(page):
@@ -59,6 +62,7 @@ def settle(page):
     page.wait_for_function("""() => [...document.querySelectorAll(".rows")].every(({ scene }, place) =>
         Object.entries(scene.chosen).every(([name, value]) =>
             JSON.stringify(value) === JSON.stringify(attnscopeHost.models[place].get(name) ?? null)))""")
+    settled(page)
 
 
 def state(page):
@@ -70,7 +74,7 @@ def cell(page, method, column):
 
 
 def reading(page):
-    return page.locator(".reading").first.inner_text()
+    return settled(page).locator(".reading").first.inner_text()
 
 
 def choose_layer(page, place):
@@ -95,8 +99,8 @@ def test_it_opens_offline_and_every_ground_is_a_score(opened, record, seen):
     assert ground == f"rgb({', '.join(str(int(expected[at : at + 2], 16)) for at in (1, 3, 5))})"
     edge = opened.locator(".agreement").all_inner_texts()
     assert edge == [f"{row['agreement']:.2f}".replace("-", "−") for row in drawn["rows"][:2]] + ["ref."]
-    assert opened.locator(".trust").all_inner_texts() == ["trust 0.41 (−0.05 to 0.50)"]
-    assert "gradient: these <b>signs</b> cancel" in opened.locator(".warnings").inner_text()
+    expect(opened.locator(".trust")).to_have_text(["trust 0.41 (−0.05 to 0.50)"], use_inner_text=True)
+    expect(opened.locator(".warnings")).to_contain_text("gradient: these <b>signs</b> cancel", use_inner_text=True)
     assert seen.requests == []
     assert seen.errors == []
 
@@ -112,7 +116,7 @@ def test_pointing_tells_the_exact_figure_and_moves_nothing(opened, record):
     assert (float(score), ranked) == (pytest.approx(float(values[4]), rel=1e-3), f"rank {rank} of 8")
     assert parts[2] == "read-out, as the method scores by itself"
     assert opened.locator(".note").inner_text().split("\n") == parts
-    assert opened.locator(".token.looked").count() == 3
+    expect(opened.locator(".token.looked")).to_have_count(3)
     assert opened.locator(".rows").bounding_box() == before
 
 
@@ -129,8 +133,8 @@ def test_layers_and_another_query_show_the_rows_of_the_map(opened, record):
     # gradients know no other query: they stay, it is said, and nobody agrees with them
     assert rows[2]["own"]
     assert rows[2]["scores"] == pytest.approx(methods_of(record)[2].scores.tolist())
-    assert opened.locator(".only.now").all_inner_texts() == ["read-out only"]
-    assert opened.locator(".agreement").all_inner_texts() == ["–", "–", "ref."]
+    expect(opened.locator(".only.now")).to_have_text(["read-out only"], use_inner_text=True)
+    expect(opened.locator(".agreement")).to_have_text(["–", "–", "ref."], use_inner_text=True)
     opened.get_by_label("Agreement with").select_option("raw")
     settle(opened)
     expected = spearman(raw(record).at(4, 1), rollout(record).at(4, 1))
@@ -175,7 +179,7 @@ def test_words_special_tokens_and_sums(opened, record):
     values = raw(record).scores.double()
     assert drawn["rows"][0]["scores"][1] == pytest.approx(float(values[2] + values[3]))
     hidden = float(values[0] + values[7])
-    assert f"they take raw {100 * hidden:.1f} %" in opened.locator(".said").inner_text()
+    expect(opened.locator(".said")).to_contain_text(f"they take raw {100 * hidden:.1f} %", use_inner_text=True)
     cell(opened, 0, 1).click()
     cell(opened, 0, 2).click(modifiers=["Shift"])
     settle(opened)
@@ -204,7 +208,7 @@ def test_keys_reach_every_row(opened):
     settle(opened)
     assert state(opened)["queries"] == [2]
     opened.keyboard.press("?")
-    assert "method" in opened.locator("dialog").inner_text()
+    expect(opened.locator("dialog")).to_contain_text("method", use_inner_text=True)
 
 
 def test_scales_layouts_the_table_and_a_method_alone(opened, record):
@@ -216,9 +220,11 @@ def test_scales_layouts_the_table_and_a_method_alone(opened, record):
     opened.get_by_label("Layout").select_option("text")
     opened.get_by_role("slider", name="Threshold").fill("0.5")
     settle(opened)
-    assert opened.locator(".rows.running").count() == 1
+    expect(opened.locator(".rows.running")).to_have_count(1)
     scored = [abs(score) / row["end"] for row in scene(opened)["rows"] for score in row["scores"]]
-    assert f"{sum(share < 0.5 for share in scored)} scores below 0.500" in opened.locator(".said").inner_text()
+    expect(opened.locator(".said")).to_contain_text(
+        f"{sum(share < 0.5 for share in scored)} scores below 0.500", use_inner_text=True
+    )
     opened.get_by_role("button", name="rollout", exact=True).click()
     settle(opened)
     assert [row["method"] for row in scene(opened)["rows"]] == ["rollout"]
@@ -236,7 +242,7 @@ def test_the_link_restores_what_was_chosen(page, record, tmp_path):
     assert (drawn["layer"], drawn["queries"], len(drawn["tokens"])) == (1, [3], 6)
     expected = raw(record).at(3, 1)[1:7].tolist()
     assert drawn["rows"][0]["scores"] == pytest.approx(expected, rel=1e-3, abs=1e-6)
-    assert "“key”: raw" in opened.locator(".picked").inner_text()
+    expect(opened.locator(".picked")).to_contain_text("“key”: raw", use_inner_text=True)
 
 
 def test_hostile_tokens_change_nothing(page, tmp_path, seen):

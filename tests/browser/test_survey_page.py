@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 
 from attnscope.views import survey, write_page
+
+from .conftest import settled
 
 LAYERS, HEADS = 4, 6
 ROLES = ["previous token", "first token (sink)", "nsubj → its verb", "<b>bold</b>", *(f"role {n}" for n in range(6))]
@@ -52,12 +55,21 @@ def tables():
 
 @pytest.fixture
 def opened(page, tables, tmp_path):
-    page.goto(write_page(tmp_path / "survey.html", survey(tables, CARD), "Survey", "<p>An introduction.</p>").as_uri())
-    return page
+    return visit(
+        page, write_page(tmp_path / "survey.html", survey(tables, CARD), "Survey", "<p>An introduction.</p>").as_uri()
+    )
+
+
+def visit(page, address):
+    """Open a page and wait until its views are drawn."""
+    page.goto(address)
+    page.wait_for_selector("[data-drawn]")
+    return settled(page)
 
 
 def choose(page, name, option):
     page.get_by_role("combobox", name=name, exact=True).first.select_option(option)
+    settled(page)
 
 
 def point(page, layer, head, heads=HEADS, layers=LAYERS):
@@ -73,10 +85,11 @@ def click(page, layer, head, modifiers=None):
         position={"x": (head + 0.5) * box["width"] / HEADS, "y": (layer + 0.5) * box["height"] / LAYERS},
         modifiers=modifiers,
     )
+    settled(page)
 
 
 def reading(page):
-    return page.locator(".reading").first.inner_text()
+    return settled(page).locator(".reading").first.inner_text()
 
 
 def figure_in(text):
@@ -95,9 +108,9 @@ def state(page, name, view=0):
 
 def test_it_opens_offline_without_errors(opened, seen):
     assert opened.title() == "Survey"
-    assert opened.get_by_text("An introduction.").is_visible()
-    assert opened.locator(".cells").is_visible()
-    assert opened.get_by_role("button", name="<b>bold</b>").is_visible()
+    expect(opened.get_by_text("An introduction.")).to_be_visible()
+    expect(opened.locator(".cells")).to_be_visible()
+    expect(opened.get_by_role("button", name="<b>bold</b>")).to_be_visible()
     assert seen.requests == []
     assert seen.errors == []
 
@@ -137,14 +150,14 @@ def test_labels_and_measures_choose_among_the_figures(opened, tables):
     point(opened, 0, 0)
     signed = tables["distance"]["signed"].iloc[0]
     assert f"−{abs(signed):.4g}"[:6] in reading(opened)
-    assert "obj" not in opened.locator(".summary").inner_text()
+    expect(opened.locator(".summary")).not_to_contain_text("obj", use_inner_text=True)
 
 
 def test_what_was_not_measured_is_said(opened):
     choose(opened, "Map", "entropy")
     point(opened, 0, 1)
     assert "not measured" in reading(opened)
-    assert "hatched: 2 heads not measured" in opened.locator(".legend").inner_text()
+    expect(opened.locator(".legend")).to_contain_text("hatched: 2 heads not measured", use_inner_text=True)
 
 
 def test_cells_are_drawn_from_their_figures(opened, tables):
@@ -164,16 +177,16 @@ def test_cells_are_drawn_from_their_figures(opened, tables):
 def test_clicking_pins_a_head_with_its_exemplars_and_clicking_again_releases_it(opened, tables, seen):
     click(opened, 3, 2)
     side = opened.get_by_role("complementary", name="Pinned heads")
-    assert side.get_by_role("heading", name="Layer 3, head 2").is_visible()
+    expect(side.get_by_role("heading", name="Layer 3, head 2")).to_be_visible()
     assert tables["roles"].query("layer == 3 and head == 2")["role"].iloc[0] in side.locator(".role").inner_text()
-    assert "goes there <i>.</i>" in side.inner_text()
+    expect(side).to_contain_text("goes there <i>.</i>", use_inner_text=True)
     first = side.locator(".exemplars li").first
-    assert first.locator("b.query").inner_text() == "👩‍👩‍👧"
-    assert first.locator("u.key").inner_text() == "<script>throw 1</script>"
+    expect(first.locator("b.query")).to_have_text("👩‍👩‍👧", use_inner_text=True)
+    expect(first.locator("u.key")).to_have_text("<script>throw 1</script>", use_inner_text=True)
     assert first.locator("b.query").evaluate("token => +getComputedStyle(token).fontWeight") >= 600
     assert "underline" in first.locator("u.key").evaluate("token => getComputedStyle(token).textDecorationLine")
     value = tables["exemplars"].query("layer == 3 and head == 2 and rank == 0")["value"].iloc[0]
-    assert first.locator(".weight").inner_text() == f"{value:.2f}"
+    expect(first.locator(".weight")).to_have_text(f"{value:.2f}", use_inner_text=True)
     assert state(opened, "pinned") == [[3, 2]]
     click(opened, 3, 2)
     assert state(opened, "pinned") == []
@@ -184,7 +197,7 @@ def test_a_click_with_shift_pins_another_head_below_the_first(opened, tables, se
     click(opened, 3, 2)
     click(opened, 0, 4, ["Shift"])
     side = opened.get_by_role("complementary", name="Pinned heads")
-    assert side.locator("h3").all_inner_texts() == ["Layer 3, head 2", "Layer 0, head 4"]
+    expect(side.locator("h3")).to_have_text(["Layer 3, head 2", "Layer 0, head 4"], use_inner_text=True)
     frames = opened.locator(".pin").evaluate_all("pins => pins.map((pin) => pin.offsetTop)")
     assert len(frames) == 2
     assert frames[0] > frames[1]
@@ -194,7 +207,7 @@ def test_a_click_with_shift_pins_another_head_below_the_first(opened, tables, se
         shown = section.locator("table.figures").first.locator("tr").first.locator("td").nth(1).inner_text()
         assert figure_in(shown)[0] == pytest.approx(row["value"], abs=1e-4)
     side.get_by_role("button", name="Release").first.click()
-    assert side.locator("h3").all_inner_texts() == ["Layer 0, head 4"]
+    expect(side.locator("h3")).to_have_text(["Layer 0, head 4"], use_inner_text=True)
     click(opened, 1, 1)
     assert state(opened, "pinned") == [[1, 1]]
     assert seen.errors == []
@@ -207,18 +220,18 @@ def test_a_link_restores_what_was_chosen(opened, browser, tables, tmp_path):
     click(opened, 3, 2)
     click(opened, 0, 4, ["Shift"])
     again = browser.new_page()
-    again.goto(opened.url)
-    assert again.locator("h3").all_inner_texts() == ["Layer 3, head 2", "Layer 0, head 4"]
-    assert again.get_by_role("combobox", name="Relation").input_value() == "obj"
-    assert again.get_by_label("Square-root scale").is_checked()
+    visit(again, opened.url)
+    expect(again.locator("h3")).to_have_text(["Layer 3, head 2", "Layer 0, head 4"], use_inner_text=True)
+    expect(again.get_by_role("combobox", name="Relation")).to_have_value("obj")
+    expect(again.get_by_label("Square-root scale")).to_be_checked()
     same = "[document.querySelector('.cells').toDataURL(), document.querySelector('.reading').textContent]"
     opened.mouse.move(0, 0)
     opened.evaluate("document.activeElement.blur()")
     assert again.evaluate(same) == opened.evaluate(same)
     # a link of another survey names heads that are not here
     again.goto("about:blank")
-    again.goto(opened.url.replace("%5B3%2C2%5D", "%5B99%2C2%5D").replace('"layer"%3A0', '"layer"%3A99'))
-    assert again.locator("h3").all_inner_texts() == ["Layer 0, head 4"]
+    visit(again, opened.url.replace("%5B3%2C2%5D", "%5B99%2C2%5D").replace('"layer"%3A0', '"layer"%3A99'))
+    expect(again.locator("h3")).to_have_text(["Layer 0, head 4"], use_inner_text=True)
     again.close()
 
 
@@ -241,7 +254,7 @@ def test_a_pinned_head_has_every_figure_beside_the_mean(opened, tables):
     assert figure_in(cells.nth(1).inner_text())[0] == pytest.approx(row["value"], abs=1e-4)
     assert float(cells.nth(2).inner_text().split()[-1]) == pytest.approx(mean, abs=1e-3)
     side.get_by_text("All 15").click()
-    assert side.locator("details table.figures tr").count() == 15
+    expect(side.locator("details table.figures tr")).to_have_count(15)
 
 
 def test_what_scrolls_inside_does_not_stretch_the_page(opened):
@@ -268,11 +281,11 @@ def test_keys_alone_do_everything(opened, tables, seen):
     opened.keyboard.press("ArrowRight")
     assert reading(opened).startswith("Layer 1, head 5 · ")
     opened.keyboard.press("Enter")
-    assert opened.get_by_role("heading", name="Layer 1, head 5").is_visible()
+    expect(opened.get_by_role("heading", name="Layer 1, head 5")).to_be_visible()
     opened.keyboard.press("?")
-    assert opened.get_by_role("dialog", name="Keys").is_visible()
+    expect(opened.get_by_role("dialog", name="Keys")).to_be_visible()
     opened.keyboard.press("Escape")
-    assert not opened.get_by_role("dialog", name="Keys").is_visible()
+    expect(opened.get_by_role("dialog", name="Keys")).not_to_be_visible()
     assert state(opened, "pinned") == [[1, 5]]
     opened.keyboard.press("ArrowUp")
     opened.keyboard.press("Shift+Enter")
@@ -287,11 +300,11 @@ def test_the_table_has_the_figures_of_the_map(opened, tables):
     opened.get_by_text("View as table").click()
     rows = opened.locator("table.plain tbody tr")
     rows.first.wait_for()
-    assert rows.count() == LAYERS
+    expect(rows).to_have_count(LAYERS)
     shown = [float(text.split()[0]) for text in rows.nth(2).locator("td").all_inner_texts()]
     assert shown == pytest.approx(tables["distance"].query("layer == 2")["value"].tolist(), abs=1e-4)
     choose(opened, "Map", "entropy")
-    assert opened.locator("table.plain caption").inner_text() == "Entropy (nats)"
+    expect(opened.locator("table.plain caption")).to_have_text("Entropy (nats)", use_inner_text=True)
 
 
 def test_a_summary_tells_the_map_in_words(opened, tables):
@@ -299,7 +312,7 @@ def test_a_summary_tells_the_map_in_words(opened, tables):
     best = tables["distance"].loc[tables["distance"]["value"].idxmax()]
     summary = opened.locator(".summary")
     assert summary.get_attribute("aria-live") == "polite"
-    assert f"at layer {best['layer']:.0f}, head {best['head']:.0f}" in summary.inner_text()
+    expect(summary).to_contain_text(f"at layer {best['layer']:.0f}, head {best['head']:.0f}", use_inner_text=True)
 
 
 def test_a_role_dims_the_others(opened):
@@ -308,7 +321,7 @@ def test_a_role_dims_the_others(opened):
     button = opened.get_by_role("button", name="previous token").last
     button.click()
     assert opened.locator(".cells").evaluate(pixels) != before
-    assert opened.locator("[aria-pressed=true]").count() == 1
+    expect(opened.locator("[aria-pressed=true]")).to_have_count(1)
     assert opened.evaluate("document.activeElement.ariaPressed") == "true"
     opened.keyboard.press("Enter")
     assert opened.locator(".cells").evaluate(pixels) == before
@@ -330,7 +343,7 @@ def test_the_square_root_scale_lifts_small_figures(opened):
     before = opened.locator(".cells").evaluate("canvas => canvas.toDataURL()")
     opened.get_by_label("Square-root scale").check()
     assert opened.locator(".cells").evaluate("canvas => canvas.toDataURL()") != before
-    assert "square-root scale" in opened.locator(".legend").inner_text()
+    expect(opened.locator(".legend")).to_contain_text("square-root scale", use_inner_text=True)
     assert opened.evaluate("document.activeElement.type") == "checkbox"
 
 
@@ -354,7 +367,7 @@ def test_the_page_never_scrolls_sideways(opened, width):
 
 def test_a_large_model_fits(page, seen, tmp_path):
     tables = tables_of(48, 32)
-    page.goto(write_page(tmp_path / "large.html", survey(tables, CARD, statistic="distance"), "Large").as_uri())
+    visit(page, write_page(tmp_path / "large.html", survey(tables, CARD, statistic="distance"), "Large").as_uri())
     point(page, 40, 30, heads=32, layers=48)
     assert reading(page).startswith("Layer 40, head 30 · ")
     assert sideways(page) == 0
@@ -363,18 +376,18 @@ def test_a_large_model_fits(page, seen, tmp_path):
 
 def test_one_head_alone(page, seen, tmp_path):
     table = table_of(1, 1, 1)
-    page.goto(survey({"distance": table}, {}).save(tmp_path / "one.html").as_uri())
+    visit(page, survey({"distance": table}, {}).save(tmp_path / "one.html").as_uri())
     point(page, 0, 0, 1, 1)
     assert figure_in(reading(page))[0] == pytest.approx(table["value"].iloc[0], abs=1e-4)
     page.locator(".cells").click()
-    assert page.get_by_role("heading", name="Layer 0, head 0").is_visible()
+    expect(page.get_by_role("heading", name="Layer 0, head 0")).to_be_visible()
     assert seen.errors == []
 
 
 def test_canvases_are_sharp_on_a_dense_screen(browser, tables, tmp_path):
     context = browser.new_context(device_scale_factor=2)
     page = context.new_page()
-    page.goto(survey(tables, CARD).save(tmp_path / "dense.html").as_uri())
+    visit(page, survey(tables, CARD).save(tmp_path / "dense.html").as_uri())
     wide, shown = page.locator(".cells").evaluate("canvas => [canvas.width, canvas.getBoundingClientRect().width]")
     context.close()
     assert wide == 2 * shown
@@ -385,7 +398,7 @@ def test_the_scale_has_no_seams_at_any_density(browser, tables, tmp_path):
     for density in (1, 1.25, 1.5):
         context = browser.new_context(device_scale_factor=density)
         page = context.new_page()
-        page.goto(address)
+        visit(page, address)
         pixels = page.locator(".legend canvas").evaluate(
             """canvas => {
               const [left, width] = [20, 240].map((length) => Math.round(length * devicePixelRatio));
@@ -401,11 +414,11 @@ def test_the_scale_has_no_seams_at_any_density(browser, tables, tmp_path):
 
 def test_two_views_on_one_page_keep_apart(page, tables, seen, tmp_path):
     views = [survey(tables, CARD, statistic="distance"), survey(tables, CARD, statistic="entropy", pinned=(2, 4))]
-    page.goto(write_page(tmp_path / "two.html", views, "Two").as_uri())
-    assert page.locator(".cells").count() == 2
+    visit(page, write_page(tmp_path / "two.html", views, "Two").as_uri())
+    expect(page.locator(".cells")).to_have_count(2)
     click(page, 1, 1)
     assert (state(page, "pinned", 0), state(page, "pinned", 1)) == ([[1, 1]], [[2, 4]])
-    assert page.locator("h3").all_inner_texts() == ["Layer 1, head 1", "Layer 2, head 4"]
+    expect(page.locator("h3")).to_have_text(["Layer 1, head 1", "Layer 2, head 4"], use_inner_text=True)
     assert seen.requests == []
     assert seen.errors == []
 
@@ -414,13 +427,13 @@ def test_the_model_steers_the_view(opened, tables):
     """As a notebook does: what Python sets is shown."""
     opened.evaluate("attnscopeHost.models[0].set('statistic', 'entropy')")
     opened.evaluate("attnscopeHost.models[0].set('pinned', [[2, 0]])")
-    assert opened.get_by_role("combobox", name="Map").input_value() == "entropy"
-    assert opened.get_by_role("heading", name="Layer 2, head 0").is_visible()
+    expect(opened.get_by_role("combobox", name="Map")).to_have_value("entropy")
+    expect(opened.get_by_role("heading", name="Layer 2, head 0")).to_be_visible()
 
 
 def test_it_shows_in_a_sandboxed_frame(page, tables, seen, tmp_path):
     (tmp_path / "notebook.html").write_text(survey(tables, CARD)._repr_html_(), encoding="utf-8")
     page.goto((tmp_path / "notebook.html").as_uri())
-    assert page.frame_locator("iframe").locator(".cells").is_visible()
+    expect(page.frame_locator("iframe").locator(".cells")).to_be_visible()
     assert seen.requests == []
     assert seen.errors == []

@@ -2,10 +2,13 @@
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from attnscope import layerwise_tracing
 from attnscope.record import AttentionRecord
 from attnscope.views import tracing, write_page
+
+from .conftest import settled
 
 HOSTILE = ["[CLS]", "<script>throw 1</script>", '"', "'&amp;", "\u202eevil", "x" * 10_000, "play", "##ing", "[SEP]"]
 ENLARGED = ".panel:not([hidden]) .dots"
@@ -25,7 +28,7 @@ def opened(page, view, path):
 
 
 def scenes(page):
-    return page.locator(ENLARGED).evaluate_all("all => all.map((canvas) => canvas.scene)")
+    return settled(page).locator(ENLARGED).evaluate_all("all => all.map((canvas) => canvas.scene)")
 
 
 def state(page, name, view=0):
@@ -34,9 +37,10 @@ def state(page, name, view=0):
 
 def after(page, act):
     """Do something and wait until it is drawn."""
-    before = page.locator(".view").first.get_attribute("data-drawn")
+    before = settled(page).locator(".view").first.get_attribute("data-drawn")
     act()
     page.wait_for_function("before => document.querySelector('.view').dataset.drawn !== before", arg=before)
+    settled(page)
 
 
 def check_drawn(page, record):
@@ -90,7 +94,9 @@ def test_pointing_tells_the_exact_figure(page, tmp_path):
     assert lines[2] == f"{100 * float(values[6]) / 4:.1f} % of the layer with all its heads"
     page.locator(".text .token").nth(6).hover()
     total = layerwise_tracing(record).scores
-    assert f"Layer 0, sum of 4 heads: {float(total[6]):.4f}" in page.locator(".reading").inner_text()
+    expect(page.locator(".reading")).to_contain_text(
+        f"Layer 0, sum of 4 heads: {float(total[6]):.4f}", use_inner_text=True
+    )
 
 
 def test_a_click_enlarges_a_head_and_escape_returns(page, seen, tmp_path):
@@ -107,7 +113,9 @@ def test_a_click_enlarges_a_head_and_escape_returns(page, seen, tmp_path):
     assert state(page, "keys") == [3, 6]
     together = layerwise_tracing(record).per_head[0, 1, [3, 6]].sum()
     page.locator(".text .token").nth(6).hover()
-    assert f"2 pinned tokens together: {float(together):.4f}" in page.locator(".reading").inner_text()
+    expect(page.locator(".reading")).to_contain_text(
+        f"2 pinned tokens together: {float(together):.4f}", use_inner_text=True
+    )
     after(page, lambda: page.keyboard.press("ArrowDown"))
     assert state(page, "head") == 2
     after(page, lambda: page.keyboard.press("ArrowRight"))
@@ -121,7 +129,7 @@ def test_a_click_enlarges_a_head_and_escape_returns(page, seen, tmp_path):
     assert state(page, "head") == 3
     page.get_by_text("View as table").click()
     page.locator("table.plain tbody tr").first.wait_for()
-    assert page.locator("table.plain tbody tr").count() == 9
+    expect(page.locator("table.plain tbody tr")).to_have_count(9)
     assert seen.errors == []
 
 
@@ -143,7 +151,7 @@ def test_words_special_tokens_threshold_and_scale(page, tmp_path):
     for scene in check_drawn(page, record):
         for values, shades in zip(scene["values"], scene["shades"], strict=True):
             assert [shade is None for shade in shades] == [value < 0.2 for value in values]
-    assert "dots below 0.200 are not drawn" in page.locator(".said").inner_text()
+    expect(page.locator(".said")).to_contain_text("dots below 0.200 are not drawn", use_inner_text=True)
     after(page, lambda: page.get_by_label("Square-root scale").check())
     scene = scenes(page)[1]
     linear = max(value for each in scenes(page) for row in each["values"] for value in row)

@@ -1,55 +1,12 @@
-"""One real Ray cluster for the tests that need one: two processors, little memory."""
+"""What the tests of engines share."""
 
-import importlib.util
-import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from attnscope.engine import ENGINES
-
-TOO_BUSY = "timed out during startup"
-"""What Ray says of a machine that has not started it in 30 seconds."""
-
-
-@pytest.fixture(scope="session")
-def ray_library() -> None:
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("Ray is missing: pip install 'attnscope[ray]'.")
-
-
-def begin_ray(tries: int = 4) -> None:
-    """Start a Ray here; again if the machine is so busy that the 30 seconds are over which Ray gives itself."""
-    import ray
-
-    try:
-        ray.init(
-            "local",
-            num_cpus=2,
-            object_store_memory=100_000_000,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
-    except Exception as error:
-        ray.shutdown()
-        if tries == 1 or TOO_BUSY not in str(error):
-            raise
-        begin_ray(tries - 1)
-
-
-@pytest.fixture(scope="module")
-def cluster(ray_library: None) -> Iterator[str]:
-    """The address of a cluster this process is connected to."""
-    import ray
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("RAY_ADDRESS", raising=False)
-        begin_ray()
-        yield ray.get_runtime_context().gcs_address
-        ray.shutdown()
 
 
 @pytest.fixture

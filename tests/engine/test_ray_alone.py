@@ -13,7 +13,10 @@ from attnscope.errors import BadInput
 
 @pytest.fixture(autouse=True)
 def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no Ray runs, though the cluster of other tests may."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if "ray" in sys.modules:
+        monkeypatch.setattr("ray.is_initialized", lambda: False)
 
 
 def test_a_ray_of_its_own_is_ended_when_the_generator_is_closed(ray_library, environment) -> None:

@@ -26,9 +26,8 @@ def _conftest_of(folder: str) -> ModuleType:
     return sys.modules[name]
 
 
-_capture, _engine, _statistics = (_conftest_of(folder) for folder in ("capture", "engine", "statistics"))
+_capture, _statistics = (_conftest_of(folder) for folder in ("capture", "statistics"))
 family, tiny = _capture.family, _capture.tiny
-cluster, ray_library = _engine.cluster, _engine.ray_library
 reference, sample, labels = _statistics.reference, _statistics.sample, _statistics.labels
 
 PIECES = {"key-to": 3, "dogs.": 2, "red,red": 3}

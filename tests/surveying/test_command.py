@@ -1,9 +1,6 @@
 """`attnscope survey` and `attnscope reproduce` in the shell: what they write, what they print, their exit codes."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -76,38 +73,6 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path, more, said):
     result = RUNNER.invoke(app, ["survey", "demo", "demo", "--out", str(out), *more])
     assert said in sentence_of(result)
     assert not out.exists()
-
-
-# Ctrl-C as soon as the first shard is kept; a shell starts background jobs with SIGINT ignored, and so may the tests
-STOPPED = """
-import os, signal, sys, threading, time
-from pathlib import Path
-signal.signal(signal.SIGINT, signal.default_int_handler)
-def stop():
-    while not any(Path().rglob("pass-*.safetensors")):
-        time.sleep(0.005)
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=stop, daemon=True).start()
-from attnscope.cli import main
-main()
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to a child.")
-@pytest.mark.parametrize(
-    ("command", "done"),
-    [
-        (["survey", "demo", "demo", "--out", "out", "--limit", "400", "--shard-size", "4", *FAST], "survey.json"),
-        (["reproduce", "vig2019", "--out", "out", "--limit", "200"], "claims.json"),
-    ],
-    ids=["survey", "reproduce"],
-)
-def test_stopped_it_says_how_to_go_on(tmp_path, command, done):
-    stopped = subprocess.run(
-        [sys.executable, "-c", STOPPED, *command], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert (stopped.returncode, stopped.stdout, stopped.stderr) == (130, "", "Stopped. Go on with --resume.\n")
-    assert not (tmp_path / "out" / done).exists()
 
 
 def test_a_split_of_a_data_set_by_its_name(tmp_path):

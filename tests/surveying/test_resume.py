@@ -20,6 +20,7 @@ import attnscope
 
 folder, names, limit, shard_size, moments = json.loads(sys.argv[1])
 model = attnscope.load("demo")
+attnscope.survey(model, "demo", names, limit=1, threads=1)  # what is made ready by the first is ready in every child
 
 
 def die():

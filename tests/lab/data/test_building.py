@@ -160,6 +160,15 @@ def test_several_sources_and_a_limit(treebank: Treebank, tmp_path: Path) -> None
     assert card["examples"] == 2
 
 
+def test_a_limit_is_spread_over_a_source(treebank: Treebank, tmp_path: Path) -> None:
+    nouns = ("dog", "cat", "bird", "horse", "fox", "wolf")
+    path = treebank(*(clause(noun, "runs") for noun in nouns))
+    out = tmp_path / "some.jsonl"
+    card = build_agreement([str(path)], out, limit=3)
+    assert [example.words[-1] for example in read_examples(out)] == ["cat", "horse", "wolf"]
+    assert card["sources"][0]["name"] == "hand.conllu"
+
+
 def test_what_cannot_be_built_leaves_nothing_behind(treebank: Treebank, tmp_path: Path) -> None:
     out = tmp_path / "made" / "train.jsonl"
     path = treebank(clause("dog", "barked").replace("VBZ", "VBD"))

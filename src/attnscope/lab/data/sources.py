@@ -37,9 +37,10 @@ def sources_of(said: str, parser: str, limit: int | None = None, data: str | Pat
     if name == SUBSET:
         return [_subset(limit, data)]
     if name not in CORPORA:
-        found = _limited(sentences_of(said, parser=parser), limit)
+        whole = sentences_of(said, parser=parser)
+        read = _limited(whole, limit)
         files = (Path(said),) if Path(said).is_file() else ()
-        return [Source(found.name, found.size, files, found.items)]
+        return [Source(whole.name, read.size, files, read.items)]
     return [_split(name, one, parser, limit, data) for one in ([split] if split else CORPORA[name].files)]
 
 
