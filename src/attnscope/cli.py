@@ -187,6 +187,7 @@ def trust(
         typer.echo(f"Written: {out}")
 
 
+app.command()(commands.lexicon)
 app.command()(commands.survey)
 app.command()(commands.reproduce)
 app.add_typer(commands.data, name="data")

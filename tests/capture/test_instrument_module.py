@@ -469,3 +469,71 @@ def test_more_that_goes_wrong_is_one_sentence(tiny):
         own.record("a b", values=True)
     with pytest.raises(BadInput, match="cut by its own tokenize"):
         own.record("a b", truncate=True)
+
+
+class Pooled(nn.Module):
+    """Attention, and a pooling that decides for each text how much of each token is read."""
+
+    class Pooling(nn.Module):
+        def __init__(self, shape: str) -> None:
+            super().__init__()
+            self.score, self.shape = nn.Linear(WIDTH, 1), shape
+
+        def forward(self, x: Tensor, real: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+            shares = self.score(x).masked_fill(~real[..., None], -torch.inf).softmax(1)
+            if self.shape == "row":
+                return shares.squeeze(-1)
+            return ((shares * x).sum(1), shares) if self.shape == "pair" else self.score(x)
+
+    def __init__(self, shape: str) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.words = nn.Embedding(VOCABULARY, WIDTH)
+        self.attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+        self.pooling, self.head = self.Pooling(shape), nn.Linear(WIDTH, 2)
+
+    def forward(self, ids: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        x = self.words(ids)
+        x = self.attention(x, x, x, key_padding_mask=key_padding_mask)[0]
+        real = torch.ones_like(ids).bool() if key_padding_mask is None else ~key_padding_mask
+        shares = self.pooling(x, real)
+        shares = shares[1].squeeze(-1) if isinstance(shares, tuple) else shares
+        return self.head(torch.einsum("bt,btw->bw", shares, x)) if shares.ndim == 2 else self.head(x.mean(1))
+
+
+@pytest.mark.parametrize("shape", ["row", "pair"])
+def test_a_submodule_that_pools_is_the_readout(shape):
+    module = Pooled(shape).eval()
+    model = attnscope.instrument(module, tokenize=tokenize, readout="pooling")
+    for text, record in zip(TEXTS, model.records(TEXTS, batch_size=4, gradients=True), strict=True):
+        x = module.words(ids_of(text))[None]
+        x = module.attention(x, x, x)[0][0]
+        expected = (x @ module.pooling.score.weight[0] + module.pooling.score.bias).softmax(0)
+        torch.testing.assert_close(record.readout, expected.detach(), atol=1e-6, rtol=0)
+        torch.testing.assert_close(
+            attnscope.layerwise_tracing(record).per_head[0], record.readout @ record.weights[0], atol=1e-6, rtol=0
+        )
+    assert not module.pooling._forward_hooks
+
+
+def test_what_does_not_pool_is_no_readout():
+    for name, sentence in (("pooling", "returns no tensors"), ("head", "returns no tensors")):
+        with pytest.raises(BadInput, match=sentence):
+            attnscope.instrument(Pooled("scores"), tokenize=tokenize, readout=name).record(TEXTS[0])
+    with pytest.raises(BadInput, match="ran 0 times"):
+        attnscope.instrument(Pooled("row"), tokenize=tokenize, readout="attention.out_proj").record(TEXTS[0])
+
+
+def test_outcomes_that_are_judged_alone_have_sigmoids():
+    module = Single().eval()
+    model = attnscope.instrument(module, tokenize=tokenize, probabilities="sigmoid")
+    record = model.record(TEXTS[0], gradients=True, target="sum", quantity="probability")
+    logits = module(ids_of(TEXTS[0])[None])[0].detach()
+    assert [value for _, value in record.prediction] == pytest.approx(sorted(logits.sigmoid().tolist(), reverse=True))
+    torch.testing.assert_close(model.probabilities([record.inputs])[0], logits.sigmoid())
+    start = module.words(ids_of(TEXTS[0]))[None].detach().requires_grad_()
+    answer = module.head(module.attention(start, start, start)[0][:, 0])
+    (expected,) = torch.autograd.grad(answer.sigmoid().sum(), start)
+    torch.testing.assert_close(record.embedding_gradients, expected[0], atol=1e-6, rtol=1e-4)
+    with pytest.raises(BadInput, match="softmax or sigmoid"):
+        attnscope.instrument(module, tokenize=tokenize, probabilities="hardmax")

@@ -27,3 +27,9 @@ def word_lengths():
         return scores_of(record, "word_lengths", torch.tensor(values))
 
     return word_lengths
+
+
+@pytest.fixture
+def lexicon_libraries():
+    for library in ("matplotlib", "statsmodels"):
+        pytest.importorskip(library, reason=f"{library} is missing: pip install 'attnscope[lexicon]'.")

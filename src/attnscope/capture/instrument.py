@@ -3,20 +3,23 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
 from .module_attention import sources_of
-from .module_capture import ModuleReader, Readout
+from .module_capture import ModuleReader
 from .module_inputs import feeder_of
 from .module_model import ModuleModel
+from .module_readout import Readout
+from .outcomes import sigmoids, softmax_unless_single
 
 READ_AT: dict[str, Readout] = {
     "first": lambda _tokens: 0,
     "last": lambda _tokens: -1,
     "mean": lambda tokens: [1 / len(tokens)] * len(tokens),
 }
+PROBABILITIES: dict[str, Callable[[Tensor], Tensor]] = {"softmax": softmax_unless_single, "sigmoid": sigmoids}
 
 
 def instrument(
@@ -28,6 +31,7 @@ def instrument(
     labels: Sequence[str] | None = None,
     readout: str | int | Callable[[tuple[str, ...]], Any] | None = None,
     answer: Callable[[Any], Any] | None = None,
+    probabilities: str = "softmax",
     mask: str | None = None,
     padding: int = 0,
     blanks: Mapping[str, int] | None = None,
@@ -47,9 +51,13 @@ def instrument(
 
     `embeddings` names the submodule that looks up the tokens' ids, for gradients and blank-out (by default the only
     `nn.Embedding`). The logits are what the module returns, `.logits` of it or its first part, as far as that is
-    `[batch, outcome]`, or else `answer(output)`; `labels` names the outcomes. `readout` is `"first"`, `"last"` or
-    `"mean"`, a position, or a function of the tokens; by default the last token of causal attention, else all alike.
-    `blanks` are ids that stand for no token: `{"unk": 1}`. `longest` is how many tokens the module reads.
+    `[batch, outcome]`, or else `answer(output)`; `labels` names the outcomes, and `probabilities` says what is made of
+    logits: `"softmax"`, or `"sigmoid"` where each outcome is judged alone. `blanks` are ids that stand for no token:
+    `{"unk": 1}`. `longest` is how many tokens the module reads.
+
+    `readout` is `"first"`, `"last"` or `"mean"`, a position, a function of the tokens, or the name of a submodule that
+    pools the tokens and returns the share of each, `[batch, token]`; by default the last token of causal attention,
+    else all alike.
 
     Padding: `mask` names the argument that hides it (by default `attention_mask`, 1 where a token is, or one that ends
     in `padding_mask`, true where none is). Without one, only texts of equal length run together. `padding` is the id.
@@ -72,17 +80,30 @@ def instrument(
         raise BadInput(
             f"{type(module).__name__} is a Hugging Face model: use attnscope.load(model, tokenizer=tokenizer)."
         )
-    if isinstance(readout, str) and readout not in READ_AT:
-        raise BadInput(f"A read-out is {', '.join(READ_AT)}, a position or a function, not {readout!r}.")
+    if probabilities not in PROBABILITIES:
+        raise BadInput(f"probabilities= is {' or '.join(PROBABILITIES)}, not {probabilities!r}.")
+    pooling = _pooling(module, readout)
     reader = ModuleReader(
         feeder=feeder_of(module, mask, padding),
         sources=sources_of(module, attention),
         lookup=_lookup(module, embeddings),
-        readout=_readout(readout),
+        readout=None if pooling is not None else _readout(readout),
+        pooling=pooling,
         answer=answer,
+        probabilities=PROBABILITIES[probabilities],
         labels=None if labels is None else tuple(labels),
     )
     return ModuleModel(reader, tokenize, blanks or {}, longest, name or type(module).__name__)
+
+
+def _pooling(module: nn.Module, readout: Any) -> nn.Module | None:
+    """The submodule that is named as the read-out, if one is."""
+    if not isinstance(readout, str) or readout in READ_AT:
+        return None
+    parts: dict[str, nn.Module] = dict(module.named_modules())
+    if not readout or readout not in parts:
+        raise BadInput(f"A read-out is {', '.join(READ_AT)}, a position, a function or a submodule, not {readout!r}.")
+    return parts[readout]
 
 
 def _readout(readout: Any) -> Readout | None:

@@ -160,7 +160,7 @@ def _reading(name: str, attribute: str, layers: list[Tensor]) -> Callable[..., N
                 )
             layers.append(weights)
             return
-        found = [tensor for tensor in _tensors(output) if _are_weights(tensor)]
+        found = [tensor for tensor in tensors_in(output) if _are_weights(tensor)]
         if len(found) != 1:
             many = "no tensor" if not found else f"{len(found)} tensors"
             raise BadInput(
@@ -172,19 +172,19 @@ def _reading(name: str, attribute: str, layers: list[Tensor]) -> Callable[..., N
     return read
 
 
-def _tensors(output: Any) -> Iterator[Tensor]:
+def tensors_in(output: Any) -> Iterator[Tensor]:
     """Every tensor in what a module returns."""
     if isinstance(output, Tensor):
         yield output
     elif isinstance(output, Mapping):
         for part in output.values():
-            yield from _tensors(part)
+            yield from tensors_in(part)
     elif isinstance(output, (tuple, list)):
         for part in output:
-            yield from _tensors(part)
+            yield from tensors_in(part)
     elif is_dataclass(output) and not isinstance(output, type):
         for entry in fields(output):
-            yield from _tensors(getattr(output, entry.name))
+            yield from tensors_in(getattr(output, entry.name))
 
 
 def _are_weights(tensor: Tensor) -> bool:

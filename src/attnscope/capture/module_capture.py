@@ -17,12 +17,9 @@ from .evaluating import evaluated
 from .forward import as_text
 from .module_attention import Sources, as_heads, tapped
 from .module_inputs import IDS, Feeder, Item
-from .outcomes import prediction_of, resolved_target, softmax_unless_single, target_value
-from .readout import distribution
+from .module_readout import Readout, learned_readout, read_by, said_readout
+from .outcomes import prediction_of, resolved_target, target_value
 from .request import Request
-
-Readout = Callable[[tuple[str, ...]], Any]
-"""Given the tokens that attend, a position or a distribution over them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +31,11 @@ class ModuleReader:
     lookup: nn.Module | None
     """The submodule that looks up the embeddings of the tokens."""
     readout: Readout | None
+    pooling: nn.Module | None
+    """The submodule whose output is the read-out, where it is learned."""
     answer: Callable[[Any], Any] | None
+    probabilities: Callable[[Tensor], Tensor]
+    """From the logits of one text."""
     labels: tuple[str, ...] | None
 
     @property
@@ -60,7 +61,7 @@ class ModuleReader:
 
     def target(self, outcome: int | str | None, quantity: Any, logits: Float[Tensor, " outcome"]) -> Target:
         """What is meant by an outcome."""
-        return resolved_target(outcome, quantity, softmax_unless_single(logits), self.labels, None)
+        return resolved_target(outcome, quantity, self.probabilities(logits), self.labels, None)
 
 
 def capture_module(reader: ModuleReader, items: Sequence[Item], request: Request) -> list[AttentionRecord]:
@@ -69,7 +70,11 @@ def capture_module(reader: ModuleReader, items: Sequence[Item], request: Request
     # a backward pass needs ordinary tensors, also where the user's code runs in inference mode
     mode = torch.inference_mode(mode=False) if request.gradients else nullcontext()
     with mode, torch.set_grad_enabled(request.gradients), evaluated(reader.module, reader.module):
-        with tracked(reader, batch, request.gradients) as embeddings, tapped(reader.sources) as taken:
+        with (
+            tracked(reader, batch, request.gradients) as embeddings,
+            tapped(reader.sources) as taken,
+            read_by(reader.pooling) as read,
+        ):
             output = reader.feeder.run(batch)
         raw = list(taken) if reader.sources.asked is None else _asked(reader, batch)
         layers = _whole(reader, [as_heads(weights) for weights in raw], items)
@@ -82,15 +87,20 @@ def capture_module(reader: ModuleReader, items: Sequence[Item], request: Request
                 raise BadInput(f"{type(reader.module).__name__} answers nothing here to take a gradient of.")
             found = [reader.target(request.target, request.quantity, row.detach()) for row in logits]
             targets = list(found)
-            value = sum_of(found, logits)
+            value = sum_of(reader, found, logits)
             gradients, of_layers = _gradients(value, embeddings[0], raw if request.heads == "all" else [])
     kept = [layer.float().mean(1, keepdim=True) if request.heads == "mean" else layer for layer in layers]
     card = card_of_module(reader.module)
+    pooled = None if reader.pooling is None else learned_readout(reader.pooling, read, len(items), layers[0].shape[2])
     records = []
     for row, item in enumerate(items):
         queries, keys = len(item.query_tokens or item.tokens), len(item)
         weights = torch.stack([layer[row, :, :queries, :keys].detach().cpu() for layer in kept])
         causal = not item.query_tokens and looks_causal(weights)
+        if pooled is None:
+            readout = said_readout(reader.readout, item.query_tokens or item.tokens, causal)
+        else:
+            readout = pooled[row, :queries].cpu()
         fields: dict[str, Any] = {}
         if gradients is not None:
             fields["embeddings"] = embeddings[0][row, :keys].detach().float().cpu().clone()
@@ -98,7 +108,7 @@ def capture_module(reader: ModuleReader, items: Sequence[Item], request: Request
             if of_layers:
                 cut = [as_heads(layer)[row, :, :queries, :keys].float().cpu() for layer in of_layers]
                 fields["attention_gradients"] = torch.stack(cut)
-        answer = None if logits is None else softmax_unless_single(logits[row].detach()).cpu()
+        answer = None if logits is None else reader.probabilities(logits[row].detach()).cpu()
         records.append(
             AttentionRecord(
                 **fields,
@@ -111,7 +121,7 @@ def capture_module(reader: ModuleReader, items: Sequence[Item], request: Request
                 key_special=item.special,
                 stack="cross" if item.query_tokens else "decoder" if causal else "encoder",
                 causal=causal,
-                readout=_readout(reader.readout, item.query_tokens or item.tokens, causal),
+                readout=readout,
                 prediction=() if answer is None else prediction_of(answer, reader.labels, None),
                 target=targets[row],
                 pooled="mean" if request.heads == "mean" else None,
@@ -123,10 +133,12 @@ def capture_module(reader: ModuleReader, items: Sequence[Item], request: Request
     return records
 
 
-def sum_of(targets: Sequence[Target], logits: Float[Tensor, "batch outcome"]) -> Float[Tensor, ""]:
+def sum_of(
+    reader: ModuleReader, targets: Sequence[Target], logits: Float[Tensor, "batch outcome"]
+) -> Float[Tensor, ""]:
     """The values of the targets of a batch, added up: texts do not touch each other, so gradients stay apart."""
     return torch.stack(
-        [target_value(target, row, softmax_unless_single(row)) for target, row in zip(targets, logits, strict=True)]
+        [target_value(target, row, reader.probabilities(row)) for target, row in zip(targets, logits, strict=True)]
     ).sum()
 
 
@@ -232,18 +244,6 @@ def _viewed(layer: Tensor) -> Tensor:
     base = layer._base  # noqa: SLF001 -- torch has no other name for it
     same = base is not None and base.numel() == layer.numel() and base.is_contiguous() and layer.is_contiguous()
     return base if same and base is not None else layer
-
-
-def _readout(readout: Readout | None, tokens: tuple[str, ...], causal: bool) -> Float[Tensor, " query"]:
-    """Where the module reads its answer; by default at the last token if it is causal, else everywhere alike."""
-    if readout is None:
-        return distribution(len(tokens) - 1 if causal else None, len(tokens))
-    said = readout(tokens)
-    if isinstance(said, int):
-        if not -len(tokens) <= said < len(tokens):
-            raise BadInput(f"The read-out is at position {said}, but there are {len(tokens)} tokens that attend.")
-        return distribution(said % len(tokens), len(tokens))
-    return torch.as_tensor(said, dtype=torch.float32)
 
 
 def _text(text: Text | None) -> str | tuple[str, ...] | None:

@@ -16,7 +16,7 @@ from .evaluating import evaluated
 from .module_attention import unfused
 from .module_capture import ModuleReader, capture_module, hooked, sum_of
 from .module_inputs import IDS, Item, item_of
-from .outcomes import softmax_unless_single, target_value
+from .outcomes import target_value
 from .request import Request, checked_request
 
 EMBEDS = EMBEDDINGS[IDS]
@@ -106,7 +106,7 @@ class ModuleModel:
         for group in self.reader.feeder.groups([_ids(item) for item in inputs], batch_size):
             with torch.no_grad():
                 logits = self._logits([inputs[position] for position in group])
-            rows.update(zip(group, map(softmax_unless_single, logits.cpu()), strict=True))
+            rows.update(zip(group, map(self.reader.probabilities, logits.cpu()), strict=True))
         return torch.stack([rows[position] for position in range(len(inputs))])
 
     def target(self, inputs: Inputs, outcome: int | str | None = None, quantity: str = "logit") -> Target:
@@ -139,8 +139,8 @@ class ModuleModel:
         started = [{**item, EMBEDS: start} for item, start in zip(inputs, starts, strict=True)]
         with torch.enable_grad():
             logits = self._logits(started)
-            gradients = torch.autograd.grad(sum_of([target] * len(inputs), logits), starts)
-        values = [target_value(target, row, softmax_unless_single(row)) for row in logits.detach()]
+            gradients = torch.autograd.grad(sum_of(self.reader, [target] * len(inputs), logits), starts)
+        values = [target_value(target, row, self.reader.probabilities(row)) for row in logits.detach()]
         return torch.stack(values).float().cpu(), torch.stack(gradients).float()
 
     def _logits(self, items: Sequence[Inputs]) -> Float[Tensor, "item outcome"]:

@@ -34,13 +34,18 @@ def probabilities_of(
     if task != "classifier":
         return logits.softmax(-1)
     several = getattr(model.config, "problem_type", None) == "multi_label_classification"
-    return logits.sigmoid() if several and logits.shape[-1] > 1 else softmax_unless_single(logits)
+    return sigmoids(logits) if several and logits.shape[-1] > 1 else softmax_unless_single(logits)
 
 
 def softmax_unless_single(logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
     """The probability of each outcome; a single output stays as it is."""
     logits = logits.float()
     return logits if logits.shape[-1] == 1 else logits.softmax(-1)
+
+
+def sigmoids(logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
+    """The probability of each outcome where each is judged alone, so that they need not sum to one."""
+    return logits.float().sigmoid()
 
 
 def prediction_of(

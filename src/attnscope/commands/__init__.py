@@ -1,6 +1,7 @@
 """The larger commands of the command line, one in a file. Whatever needs torch is imported inside its command."""
 
 from .data import data as data
+from .lexicon import lexicon as lexicon
 from .reproduce import reproduce as reproduce
 from .serve import serve as serve
 from .survey import survey as survey

@@ -16,7 +16,8 @@ def train(
         str,
         typer.Argument(
             help='What to train: "demo" makes the shipped model again, "agreement" the model of Abnar & Zuidema (2020),'
-            ' "classifier" fine-tunes a Hugging Face encoder.'
+            ' "classifier" fine-tunes a Hugging Face encoder, "sst5" trains the sentiment model of Wu, Nguyen'
+            " & Ong (2020)."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="The folder of the model; named after the task by default.")] = None,
@@ -28,10 +29,18 @@ def train(
         typer.Option(
             help="What to learn from. agreement: a file that `attnscope data build agreement` wrote, or Linzen's .tsv;"
             ' the shipped grammar without one. classifier: sst, or JSON lines with "text" and "label".'
+            " sst5: sst, or a folder laid out like it."
         ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="What a classifier is fine-tuned from: a hub name or a folder.")
+    ] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            help='The word vectors of sst5: a GloVe file, "glove-50" for the package of the extra lab (if it is there,'
+            ' the default), or "scratch" to learn them.'
+        ),
     ] = None,
 ) -> None:
     """Train a small model here, from a seed.
@@ -44,7 +53,8 @@ def train(
         raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
     if steps is not None and steps < 1:
         raise BadInput(f"--steps must be at least 1, not {steps}.")
-    given = {name: value for name, value in {"steps": steps, "data": data, "model": model}.items() if value is not None}
+    options = {"steps": steps, "data": data, "model": model, "vectors": vectors}
+    given = {name: value for name, value in options.items() if value is not None}
     if unknown := [name for name in given if name not in inspect.signature(TASKS[task]).parameters]:
         raise BadInput(f"The task {task} takes no --{unknown[0]}.")
     with resumable():

@@ -1,4 +1,4 @@
-"""What the small models learn from: agreement data from parsed text, from Linzen's file and from its subset."""
+"""What the small models learn from: agreement data from parsed text and Linzen's files, stories of SEND's shape."""
 
 from .agreement import NUMBERS as NUMBERS
 from .agreement import AgreementExample as AgreementExample
@@ -7,3 +7,6 @@ from .examples_file import read_examples as read_examples
 from .examples_file import read_words as read_words
 from .linzen import read_linzen as read_linzen
 from .linzen import read_subset as read_subset
+from .send import read_send as read_send
+from .stories import standin_stories as standin_stories
+from .story import Story as Story

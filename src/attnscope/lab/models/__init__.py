@@ -1,3 +1,4 @@
 """The small models of the papers, each ready to be trained, kept on disk and recorded."""
 
 from .agreement import AgreementTransformer as AgreementTransformer
+from .sentiment import SentimentTransformer as SentimentTransformer

@@ -1,0 +1,216 @@
+"""SentimentTransformer: reads words as vectors, and tells the sentiment of a text or the valence of a story over time.
+
+The model of Wu, Nguyen & Ong 2020, section 2, as its parameter counts tell it: a width of 300 (512 is that of all heads
+together), no positions, LayerNorm on queries only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ...capture import ModuleModel, Tokenized, instrument
+from ...errors import BadInput
+from ..vocabulary import Vocabulary
+from ..word_vectors import WordVectors
+from .sentiment_layers import EPSILON, ClassDecoder, Layer, LocalAttention, SelfAttention, SeriesDecoder
+from .storage import load_settings, load_weights, save_model
+
+CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
+"""What the labels 0 to 4 of the Stanford Sentiment Treebank mean."""
+SPECIAL = {"pad": "[PAD]", "unk": "[UNK]"}
+UNKNOWN_VECTORS = "No word vectors were given: every word is read as the same."
+LEARNED_VECTORS = "The word vectors are learned with the model, from scratch."
+
+Loss = Callable[[Float[Tensor, "text outcome"], Int[Tensor, " text"]], Float[Tensor, ""]]
+
+
+def _each_alone(logits: Float[Tensor, "text outcome"], classes: Int[Tensor, " text"]) -> Float[Tensor, ""]:
+    """Binary cross-entropy of every class by itself, as in the authors' code, added up."""
+    right = F.one_hot(classes, logits.shape[-1]).to(logits)
+    return F.binary_cross_entropy_with_logits(logits, right, reduction="sum")
+
+
+def _one_of_all(logits: Float[Tensor, "text outcome"], classes: Int[Tensor, " text"]) -> Float[Tensor, ""]:
+    """Cross-entropy of one class out of all, added up."""
+    return F.cross_entropy(logits, classes, reduction="sum")
+
+
+LOSSES: Mapping[str, Loss] = {"sigmoid": _each_alone, "softmax": _one_of_all}
+"""How a class is learned, by what makes the logits probabilities; the first is the authors'."""
+ANSWERS = ("classes", "series")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The size of the model, its dropout, and what it answers; the defaults are the authors' for SST-5."""
+
+    layers: int = 6
+    heads: int = 8
+    head_width: int = 64
+    width: int = 300
+    dropout: float = 0.1
+    """Of input, attention weights, and what attention and feed-forward give."""
+    decoder_dropout: float = 0.3
+    """In local attention and decoder."""
+    answer: str = "classes"
+    probabilities: str = "sigmoid"
+    vector_width: int = 300
+    learned_vectors: bool = False
+    source: str = UNKNOWN_VECTORS
+    """A sentence about the word vectors."""
+
+    def __post_init__(self) -> None:
+        if self.answer not in ANSWERS:
+            raise BadInput(f"The model answers with {' or '.join(ANSWERS)}, not with {self.answer!r}.")
+        if self.probabilities not in LOSSES:
+            raise BadInput(f"Probabilities are made by {' or '.join(LOSSES)}, not by {self.probabilities!r}.")
+
+
+class SentimentTransformer(nn.Module):
+    """Words as vectors, layers of self-attention, and a local attention that pools them for the answer.
+
+    `SentimentTransformer.for_sst5(vectors)` tells one of five classes, `SentimentTransformer.for_send(vectors)` the
+    valence of each window of a story. Vectors that are given stay as they are; if they are narrower than the model, a
+    linear layer without bias widens them, which is learned. `instrumented()` gives records whose read-out is the local
+    attention α^c.
+
+    >>> model = SentimentTransformer(Vocabulary(["a", "good", "film"]), layers=2, learned_vectors=True)
+    >>> record = model.instrumented().record("a good film")
+    >>> record.tokens, tuple(record.weights.shape), round(record.readout.sum().item(), 4)
+    (('a', 'good', 'film'), (2, 8, 3, 3), 1.0)
+    """
+
+    def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.settings = said = Settings(**settings)
+        self.words = nn.Embedding(len(vocabulary), said.vector_width, padding_idx=vocabulary.number("pad"))
+        if not said.learned_vectors:
+            self.words.requires_grad_(False).weight.zero_()
+        narrow = said.vector_width != said.width
+        self.widening = nn.Linear(said.vector_width, said.width, bias=False) if narrow else nn.Identity()
+        self.dropout = nn.Dropout(said.dropout)
+        self.layers = nn.ModuleList(
+            Layer(said.width, said.heads, said.head_width, said.dropout) for _ in range(said.layers)
+        )
+        self.norm = nn.LayerNorm(said.width, eps=EPSILON)
+        self.local_attention = LocalAttention(said.width, said.decoder_dropout)
+        self.decoder: ClassDecoder | SeriesDecoder = (
+            ClassDecoder(said.width, len(CLASSES), said.decoder_dropout)
+            if said.answer == "classes"
+            else SeriesDecoder(said.width, said.decoder_dropout)
+        )
+
+    @classmethod
+    def reading(cls, vectors: WordVectors, **settings: Any) -> "SentimentTransformer":
+        """A model that reads words as these vectors, which are not trained; any other word is the zero vector."""
+        vocabulary = Vocabulary(vectors.words, special=SPECIAL)
+        model = cls(vocabulary, **{**settings, "vector_width": vectors.width, "source": vectors.source})
+        with torch.no_grad():
+            model.words.weight[len(SPECIAL) :] = vectors.table
+        return model
+
+    @classmethod
+    def learning(cls, vocabulary: Vocabulary, **settings: Any) -> "SentimentTransformer":
+        """A model that learns the vectors of its words from scratch."""
+        width = settings.get("width", Settings.width)
+        said = {"vector_width": width, **settings, "learned_vectors": True, "source": LEARNED_VECTORS}
+        return cls(vocabulary, **said)
+
+    @classmethod
+    def for_sst5(cls, vectors: WordVectors | None = None, **settings: Any) -> "SentimentTransformer":
+        """The model for the five classes of SST: 3,993,222 trained parameters with vectors of 300 dimensions.
+
+        Without vectors it knows no word.
+        """
+        return cls._made(vectors, {**settings, "answer": "classes"})
+
+    @classmethod
+    def for_send(cls, vectors: WordVectors | None = None, **settings: Any) -> "SentimentTransformer":
+        """The model for the valence of stories: 4,715,362 trained parameters with vectors of 300 dimensions.
+
+        Without vectors it knows no word.
+        """
+        return cls._made(vectors, {**settings, "answer": "series"})
+
+    @classmethod
+    def _made(cls, vectors: WordVectors | None, settings: dict[str, Any]) -> "SentimentTransformer":
+        return cls(Vocabulary((), special=SPECIAL), **settings) if vectors is None else cls.reading(vectors, **settings)
+
+    def forward(
+        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
+    ) -> Float[Tensor, "batch outcome"]:
+        """The logits of the classes, or the valence of a story of one window; the mask is 1 where a token is."""
+        real = torch.ones_like(input_ids).bool() if attention_mask is None else attention_mask.bool()
+        return self.decoder(self.contexts(self.words(input_ids), real))  # type: ignore[no-any-return]
+
+    def contexts(
+        self, vectors: Float[Tensor, "batch token vector"], real: Bool[Tensor, "batch token"]
+    ) -> Float[Tensor, "batch width"]:
+        """What is read of each text: c = Σ_i α^c_i x_i over its tokens (Eq. 6)."""
+        stream = self.dropout(self.widening(vectors))
+        for layer in self.layers:
+            stream = layer(stream, real)
+        hidden = self.norm(stream)
+        return torch.einsum("bt,btw->bw", self.local_attention(hidden, real), hidden)
+
+    def loss(self, logits: Float[Tensor, "text outcome"], classes: Int[Tensor, " text"]) -> Float[Tensor, ""]:
+        """How wrong the logits are, added up over the texts, by the loss that goes with the model's probabilities."""
+        return LOSSES[self.settings.probabilities](logits, classes)
+
+    def known(self, words: Sequence[str]) -> list[str]:
+        """The words as the model looks them up: as they are, or in lower case where only that has a vector."""
+        return [word if word in self.vocabulary else word.lower() for word in words]
+
+    def tokenize(self, text: str | list[str]) -> Tokenized:
+        """The tokens of a text with spaces between its words, or of a list of words; none is added."""
+        words = text.split() if isinstance(text, str) else list(text)
+        if not words:
+            raise BadInput("The text is empty; give at least one word.")
+        return Tokenized(
+            tokens=words,
+            inputs=self.vocabulary.encode(self.known(words)),
+            special=[False] * len(words),
+            word_ids=list(range(len(words))),
+        )
+
+    def batch(self, texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:
+        """What `forward` takes for several texts, each given as its words."""
+        ids, real = self.vocabulary.pad([self.vocabulary.encode(self.known(words)) for words in texts])
+        return {"input_ids": ids, "attention_mask": real}
+
+    def instrumented(self) -> ModuleModel:
+        """The model as `attnscope` records it and runs it again; of a story, a record shows one window."""
+        series = self.settings.answer == "series"
+        return instrument(
+            self,
+            tokenize=self.tokenize,
+            attention=SelfAttention,
+            embeddings="words",
+            labels=("valence",) if series else CLASSES,
+            probabilities="softmax" if series else self.settings.probabilities,
+            readout="local_attention",
+            blanks={name: self.vocabulary.number(name) for name in ("unk", "pad")},
+            padding=self.vocabulary.number("pad"),
+        )
+
+    def save(self, folder: str | Path) -> Path:
+        """Write weights, word vectors, settings and vocabulary into a folder."""
+        return save_model(Path(folder), self, asdict(self.settings), self.vocabulary)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "SentimentTransformer":
+        """The model that `save` has written, ready to answer."""
+        settings, vocabulary = load_settings(Path(folder), cls)
+        try:
+            model = cls(vocabulary, **settings)
+        except TypeError:
+            raise BadInput(f"The settings in {folder} are not those of {cls.__name__}.") from None
+        load_weights(Path(folder), model)
+        return model.eval()

@@ -1,0 +1,120 @@
+"""Printed figures of a lexicon study: scores against valence with the fitted curve, and heads against chance."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from .. import paint
+from ..errors import BadInput
+from ..numerals import counted
+from .palette import CATEGORICAL
+from .printing import COLUMN, INK, PAGE, Plot, colour_map, drawn_figure
+from .tables import need, only_one
+
+VECTOR_DOTS = 1500
+"""Dots that a panel draws as shapes; more are one picture, so that the file stays small."""
+SHOWN = 0.995
+"""The share of words that a panel shows, the lowest scores first: a few very high ones would flatten all others."""
+DOT = paint.sequential()[120]
+
+Curve = tuple[Float64[np.ndarray, " point"], Float64[np.ndarray, " point"]]
+"""Valences, and the fitted score at each."""
+
+
+def valence_scatter(
+    words: pd.DataFrame,
+    curves: Mapping[str, Curve],
+    titles: Mapping[str, str],
+    value: str = "value",
+    label: str = "valence",
+    score_label: str = "mean score",
+    caption: str = "",
+    width: int | float = PAGE,
+) -> Plot:
+    """One dot for each word, its score against its valence, a panel for each method with its fitted curve (Fig. 5).
+
+    `curves` and `titles` are by column of `words`.
+    """
+    if not curves:
+        raise BadInput("There is no method to draw: give at least one.")
+    need(words, ["word", value, *curves])
+    matched = words.dropna(subset=[value])
+    across = min(len(curves), 1 if width <= COLUMN else 3)
+    down = math.ceil(len(curves) / across)
+    hidden = 0
+    with drawn_figure(width, down * min(width / across * 0.8, 2.4) + 0.25) as figure:
+        panels = figure.subplots(down, across, squeeze=False, sharex=True)
+        for place, axes in enumerate(panels.flat):
+            if place >= len(curves):
+                axes.set_axis_off()
+                continue
+            name = list(curves)[place]
+            hidden += _draw_panel(axes, matched[value], matched[name], curves[name])
+            axes.set_title(titles.get(name, name), loc="left", fontsize=8, pad=3)
+            axes.tick_params(labelbottom=place + across >= len(curves))  # the lowest of its column
+        figure.supxlabel(label, fontsize=8)
+        figure.supylabel(score_label, fontsize=8)
+    text = caption or f"The {score_label} of {counted(len(matched), 'word')} against {label}, with the fitted parabola."
+    return Plot(
+        figure, text + (f" Not shown: {counted(hidden, 'dot')} above the rest, which are fitted." if hidden else "")
+    )
+
+
+def head_shares(heads: pd.DataFrame, caption: str = "", width: int | float = COLUMN) -> Plot:
+    """A heat map of the share of attention that each head brings to the words of each tag, chance first (Fig. 6)."""
+    need(heads, ["tag", "head", "share", "chance"])
+    only_one(heads, ["tag", "head"])
+    tags, numbers = list(dict.fromkeys(heads["tag"])), sorted(set(map(int, heads["head"])))
+    grid = np.full((len(tags), len(numbers) + 1), np.nan)
+    for row in heads.itertuples():
+        grid[tags.index(row.tag), 0] = row.chance
+        grid[tags.index(row.tag), 1 + numbers.index(int(row.head))] = row.share
+    with drawn_figure(width, 0.32 * len(tags) + 0.75) as figure:
+        axes = figure.subplots()
+        most = float(np.nanmax(grid, initial=0.0)) or 1.0
+        axes.pcolormesh(
+            np.ma.masked_invalid(grid), cmap=colour_map(), vmin=0, vmax=most, edgecolors="white", linewidth=0.4
+        )
+        size = min(7.0, 72 * (width - 0.9) / grid.shape[1] / 1.9)
+        for (down, over), share in np.ndenumerate(grid):
+            if np.isfinite(share) and size >= 4:
+                _draw_share(axes, over + 0.5, down + 0.5, share, most, size)
+        axes.axvline(1, color=INK, linewidth=0.8)
+        axes.set(ylim=(len(tags), 0), xlabel="head")
+        axes.set_xticks([at + 0.5 for at in range(grid.shape[1])], labels=["chance", *map(str, numbers)])
+        axes.get_xticklabels()[0].set(rotation=35, ha="right", rotation_mode="anchor")
+        axes.set_yticks([at + 0.5 for at in range(len(tags))], labels=tags)
+        axes.tick_params(length=0)
+    text = (
+        "The share of its attention that each head brings to words of each kind, in percent; chance is even attention."
+    )
+    return Plot(figure, caption or text)
+
+
+def tag_colours(words: pd.DataFrame, tags: tuple[str, ...]) -> dict[str, str]:
+    """A colour for each word that has one of these tags, for the word cloud."""
+    need(words, ["word", "tag"])
+    inks = dict(zip(tags, (CATEGORICAL[5], CATEGORICAL[0], *CATEGORICAL[2:5]), strict=False))
+    return {word: inks[tag] for word, tag in zip(words["word"], words["tag"], strict=True) if tag in inks}
+
+
+def _draw_panel(axes: Any, valence: "pd.Series[float]", scores: "pd.Series[float]", curve: Curve) -> int:
+    """One panel; how many dots lie above it."""
+    xs, ys = valence.to_numpy(dtype=float), scores.to_numpy(dtype=float)
+    shown = ys <= np.quantile(ys, SHOWN)
+    many = len(ys) > VECTOR_DOTS
+    axes.scatter(xs[shown], ys[shown], s=5, color=DOT, alpha=0.5, linewidths=0, rasterized=many)
+    axes.plot(*curve, color=CATEGORICAL[5], linewidth=1.2)
+    axes.ticklabel_format(axis="y", useOffset=False)
+    axes.yaxis.get_major_locator().set_params(nbins=4)
+    return int((~shown).sum())
+
+
+def _draw_share(axes: Any, x: float, y: float, share: float, most: float, size: float) -> None:
+    scale = paint.sequential()
+    ground = scale[min(int(share / most * (len(scale) - 1)), len(scale) - 1)]
+    axes.text(x, y, f"{100 * share:.0f}", ha="center", va="center", fontsize=size, color=paint.ink(ground))
