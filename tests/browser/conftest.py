@@ -16,7 +16,9 @@ FLAGS = [
     "--no-first-run",
 ]
 OFFLINE = ("file:", "data:", "blob:", "about:")
-expect.set_options(timeout=30_000)  # milliseconds, as for all other waiting: a busy machine is no failure
+PATIENCE = 120_000
+"""Milliseconds that anything may take: a busy machine is no failure."""
+expect.set_options(timeout=PATIENCE)
 
 
 def settled(page: Page) -> Page:
@@ -55,6 +57,7 @@ def seen() -> Seen:
 def page(browser: Browser, seen: Seen) -> Iterator[Page]:
     """A fresh page whose outside requests and errors are in `seen`."""
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.on("request", lambda request: request.url.startswith(OFFLINE) or seen.requests.append(request.url))
     page.on("console", lambda message: message.type != "error" or seen.errors.append(message.text))

@@ -14,7 +14,7 @@ from .answering import AsJson, resumable
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019, abnar2020.")],
+    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020.")],
     scale: Annotated[
         str,
         typer.Option(help="smoke (seconds, a toy model: a trial), cpu (up to an hour or so), paper (as published)."),
@@ -32,6 +32,12 @@ def reproduce(
             help="vig2019: another corpus, as survey takes it. abnar2020: a file that `attnscope data build agreement`"
             " wrote, or Linzen's .tsv."
         ),
+    ] = None,
+    vectors: Annotated[
+        str | None, typer.Option(help="wu2020: word vectors, a GloVe file, glove-50 (the package) or scratch.")
+    ] = None,
+    lexicon: Annotated[
+        str | None, typer.Option(help="wu2020: what raters say of words, warriner, vader or a file.")
     ] = None,
     parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
     limit: Annotated[
@@ -58,6 +64,8 @@ def reproduce(
         "model": model,
         "encoder": encoder,
         "corpus": corpus,
+        "vectors": vectors,
+        "lexicon": lexicon,
         "parser": parser,
         "limit": limit,
         "by_genre": by_genre or None,

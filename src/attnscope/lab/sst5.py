@@ -73,17 +73,41 @@ def train_sst5(
     `place` is where data sets lie, before $ATTNSCOPE_DATA. Until the end a subfolder `unfinished` holds the checkpoint,
     from which `resume` goes on to the very same weights.
     """
+    return train_on_trees(
+        out, lambda: tree_splits(data, place), Path(data).name, vectors=vectors, seed=seed, resume=resume, steps=steps
+    )
+
+
+def train_on_trees(
+    out: Path,
+    splits_of: Callable[[], Mapping[str, Sequence[SentimentTree]]],
+    source: str,
+    *,
+    vectors: str | Path | None = None,
+    seed: int = 0,
+    resume: bool = False,
+    steps: int | None = None,
+    epochs: int = EPOCHS,
+    sentences_per_step: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Path:
+    """Train on "train", validate on "dev" and test on "test" for the card, which names the `source` of the trees.
+
+    They are read only where there is something left to train. `settings` are those of the model.
+    """
     unfinished = unfinished_training(out, resume)
     if unfinished is None:
         return out
-    splits = tree_splits(data, place)
+    splits = splits_of()
     model, log = trained(
         splits["train"],
         splits["dev"],
         unfinished / "checkpoint.safetensors",
-        lambda: untrained(splits, vectors),
+        lambda: untrained(splits, vectors, **(settings or {})),
         seed,
         steps,
+        epochs=epochs,
+        sentences_per_step=sentences_per_step,
     )
     # the first of equal figures is the one whose weights were kept
     best = max((row for row in log if "validation" in row), key=lambda row: float(row["validation"]))
@@ -93,10 +117,10 @@ def train_sst5(
         sentences=len(splits["train"]),
         dev=len(splits["dev"]),
         test=len(splits["test"]),
-        data=Path(data).name,
+        data=source,
         seed=seed,
         rate=RATE,
-        size=SENTENCES_PER_STEP,
+        size=sentences_per_step or SENTENCES_PER_STEP,
         steps=log[-1]["step"],
         step=best["step"],
         validation=best["validation"],

@@ -1,0 +1,120 @@
+"""How each claim is judged: functions from what was measured to what was found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from ..judging import Finding
+from .evidence import Evidence, Run
+from .stop_words import STOP_WORDS
+
+TRACING, GRADIENT = "layerwise_tracing", "gradient_of_sum"
+CERTAIN, DOUBTFUL = 0.001, 0.05
+TOLERANCE = 0.02
+"""How far below the paper an accuracy still counts as the paper's."""
+AGREE = {"sst": 0.6, "send": 0.2}
+"""The least rank correlation of tracing and gradients that counts as theirs: .80 and .37 in the paper."""
+TOP = 0.1
+"""The share of word types that is called the top."""
+EVEN = 0.9
+SPECIAL = 1.5
+"""How many times chance a head gives to words of a kind to be called specialised: 24% against 15% in the paper."""
+
+
+def is_accurate(least: float, data: str, evidence: Evidence) -> Finding:
+    """Accuracy, or the mean concordance of stories."""
+    runs = evidence.runs(data)
+    mean = sum(run.score for run in runs) / len(runs)
+    return Finding("; ".join(f"seed {run.seed}: {run.score:.3f}" for run in runs), mean >= least)
+
+
+def is_quadratic(data: str, scaling: str, certain: float, evidence: Evidence) -> Finding:
+    """Whether tracing gives emotional words of both kinds more, by the quadratic term."""
+    rows = [(run, run.regression(TRACING, scaling)) for run in evidence.runs(data)]
+    holds = all(row["b2_t"] > 0 and row["b2_p"] < certain and row["vertex_inside"] for _, row in rows)
+    return Finding("; ".join(_regression(run, row) for run, row in rows), holds)
+
+
+def is_not_quadratic(data: str, evidence: Evidence) -> Finding:
+    """Whether gradients show no such curve."""
+    rows = [(run, run.regression(GRADIENT)) for run in evidence.runs(data)]
+    holds = all(row["b2_p"] >= DOUBTFUL for _, row in rows)
+    other = "; ".join(_regression(run, run.regression("gradient_of_prediction")) for run in evidence.runs(data))
+    return Finding("; ".join(_regression(run, row) for run, row in rows), holds, f"Of the predicted class: {other}.")
+
+
+def _regression(run: Run, row: dict[str, object]) -> str:
+    return f"seed {run.seed}: t {row['b2_t']:.2f}, p {row['b2_p']:.2g} ({row['words']} words)"
+
+
+def correlate(data: str, evidence: Evidence) -> Finding:
+    """How far tracing and gradients agree."""
+    found = [(run, run.spearman(TRACING, GRADIENT)) for run in evidence.runs(data)]
+    shown = "; ".join(f"seed {run.seed}: {value:.2f}" for run, value in found)
+    return Finding(shown, all(value >= AGREE[data] for _, value in found))
+
+
+def heads_above_chance(data: str, tag: str, evidence: Evidence) -> Finding:
+    """Whether every head gives words of a kind more than even attention would."""
+    shown, holds = [], True
+    for run in evidence.runs(data):
+        rows = _heads(run, tag)
+        above = int((rows["share"] > rows["chance"]).sum())
+        holds &= above == len(rows)
+        least, most = rows["share"].min(), rows["share"].max()
+        chance = rows["chance"].iloc[0]
+        shown.append(f"seed {run.seed}: {above} of {len(rows)} heads, {least:.3f} to {most:.3f}, chance {chance:.3f}")
+    return Finding("; ".join(shown), holds)
+
+
+def some_head_specialises(data: str, evidence: Evidence) -> Finding:
+    """The head that gives most to words of one kind, as a multiple of chance."""
+    shown, holds = [], True
+    for run in evidence.runs(data):
+        heads = run.study.heads.assign(times=lambda rows: rows["share"] / rows["chance"])
+        best = heads.loc[heads["times"].idxmax()]
+        holds &= bool(best["times"] >= SPECIAL)
+        share = f"{best['share']:.3f} on {best['tag']} words, chance {best['chance']:.3f}"
+        shown.append(f"seed {run.seed}: head {best['head']}, {share}")
+    return Finding("; ".join(shown), holds)
+
+
+def _heads(run: Run, tag: str) -> pd.DataFrame:
+    return run.study.heads[run.study.heads["tag"] == tag]
+
+
+def emotional_words_on_top(data: str, evidence: Evidence) -> Finding:
+    """The share of very positive and very negative words among those with the highest scores, and among all."""
+    return _on_top(data, evidence, lambda words: words["tag"] != "", more=True)
+
+
+def stop_words_not_on_top(data: str, evidence: Evidence) -> Finding:
+    """The share of stop words among those with the highest scores, and among all."""
+    return _on_top(data, evidence, lambda words: words["word"].isin(STOP_WORDS), more=False)
+
+
+def _on_top(data: str, evidence: Evidence, chosen: Callable[[pd.DataFrame], Any], *, more: bool) -> Finding:
+    from scipy.stats import fisher_exact
+
+    shown, holds = [], True
+    for run in evidence.runs(data):
+        words = run.study.words[run.study.words["count"] >= 2]
+        kind = chosen(words)
+        top = words[TRACING] >= words[TRACING].quantile(1 - TOP)
+        table = [[int((kind & of).sum()), int((~kind & of).sum())] for of in (top, ~top)]
+        p = float(fisher_exact(table, alternative="greater" if more else "less").pvalue)
+        holds &= p < DOUBTFUL
+        shown.append(f"seed {run.seed}: {kind[top].mean():.3f} of the top, {kind.mean():.3f} of all words, p {p:.2g}")
+    return Finding("; ".join(shown), holds)
+
+
+def top_layer_is_even(data: str, evidence: Evidence) -> Finding:
+    """How even the traced attention is at the highest and at the lowest layer."""
+    shown, holds = [], True
+    for run in evidence.runs(data):
+        by_layer = run.evenness[run.evenness["layer"] > 0].set_index("layer")["evenness"]
+        top, bottom = by_layer[by_layer.index.max()], by_layer[by_layer.index.min()]
+        holds &= bool(top >= EVEN and top > bottom)
+        shown.append(f"seed {run.seed}: {top:.3f} at the top, {bottom:.3f} at the input")
+    return Finding("; ".join(shown), holds)

@@ -1,0 +1,119 @@
+"""Every claim of wu2020 on figures made by hand: all hold on what the paper shows, and each fails by its own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attnscope.evaluation import LexiconStudy
+from attnscope.reproduce.wu2020.criteria import CRITERIA, claims_of
+from attnscope.reproduce.wu2020.evidence import NO_SEND, Evidence, Run
+from attnscope.reproduce.wu2020.toy import VALENCES, toy_trees
+
+ON_WORDS = (
+    "heads-above-chance-positive heads-above-chance-negative emotional-words-on-top stop-words-not-on-top "
+    "top-layer-spreads-evenly some-head-specialises lat-quadratic-survives-length-correction"
+).split()
+IDS = [
+    "sst5-accuracy",
+    "send-ccc",
+    *("lat-quadratic-positive-sst", "gradient-not-quadratic-sst", "lat-gradient-correlate-sst", *ON_WORDS),
+    *("lat-quadratic-positive-send", "gradient-not-quadratic-send", "lat-gradient-correlate-send"),
+    *(f"{name}-send" for name in ON_WORDS),
+]
+STOPS = ["the", "a", "of", "and", "is", "it", "to", "in", "that", "with"]
+
+
+def regression(method: str, scaling: str, t: float, p: float, inside: bool = True) -> dict[str, object]:
+    row = {"method": method, "scaling": scaling, "words": 2335, "b2": 0.283, "b2_error": 0.04, "b2_t": t, "b2_p": p}
+    return row | {"vertex_inside": inside}
+
+
+def study(
+    tracing: float = 7.04, corrected: float = 4.0, gradient_p: float = 0.19, spearman: float = 0.8, inside: bool = True,
+    share: float = 0.08, emotional_top: bool = True, stops_top: bool = False,
+) -> LexiconStudy:  # fmt: skip
+    regressions = [
+        regression("layerwise_tracing", "softmax", tracing, 1e-6 if tracing > 4 else 0.2, inside),
+        regression("layerwise_tracing", "length_corrected", corrected, 0.001 if corrected > 2 else 0.3),
+        regression("gradient_of_sum", "softmax", 1.3, gradient_p),
+        regression("gradient_of_prediction", "softmax", 1.1, 0.27),
+    ]
+    pair = {"first": "layerwise_tracing", "second": "gradient_of_sum", "scaling": "softmax", "over": "matched"}
+    heads = [
+        {"tag": tag, "head": head, "share": 0.24 if (tag, head) == ("very negative", 3) else share, "chance": 0.05}
+        for tag in ("very negative", "very positive")
+        for head in range(8)
+    ]
+    words = pd.DataFrame({"word": [f"word{n}" for n in range(180)] + STOPS * 4, "count": 3, "tag": ""})
+    words["layerwise_tracing"] = np.linspace(0.1, 0.2, len(words))[::-1]
+    words.loc[words.index[:15] if emotional_top else words.index[100:115], "tag"] = "very positive"
+    if stops_top:
+        words.loc[words["word"].isin(STOPS), "layerwise_tracing"] = 1.0
+    correlations = pd.DataFrame([pair | {"words": 2335, "spearman": spearman, "p": 0.0}])
+    return LexiconStudy(words, pd.DataFrame(regressions), correlations, pd.DataFrame(heads), {"left_out": {}})
+
+
+def run(seed: int = 1, score: float = 0.475, top: float = 0.97, **figures: object) -> Run:
+    even = pd.DataFrame({"layer": [1, 2, 3, 4, 5, 6, 0], "evenness": [0.7, 0.8, 0.85, 0.9, 0.95, top, 0.6]})
+    return Run(seed, score, study(**figures), even)  # type: ignore[arg-type]
+
+
+def made(**figures: object) -> Evidence:
+    return Evidence((run(1), run(2, **figures)), (run(1, 0.54), run(2, 0.55)))  # type: ignore[arg-type]
+
+
+def test_the_claims_are_those_of_the_issue():
+    assert [criterion.id for criterion in CRITERIA] == IDS
+
+
+def test_all_hold_on_what_the_paper_shows():
+    assert {claim.id: claim.here for claim in claims_of(made()) if not claim.holds} == {}
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence"),
+    [
+        ("sst5-accuracy", lambda: made(score=0.40)),
+        ("lat-quadratic-positive-sst", lambda: made(tracing=2.0)),
+        ("lat-quadratic-positive-sst", lambda: made(inside=False)),
+        ("gradient-not-quadratic-sst", lambda: made(gradient_p=0.01)),
+        ("lat-gradient-correlate-sst", lambda: made(spearman=0.4)),
+        ("heads-above-chance-positive", lambda: made(share=0.04)),
+        ("heads-above-chance-negative", lambda: made(share=0.04)),
+        ("emotional-words-on-top", lambda: made(emotional_top=False)),
+        ("stop-words-not-on-top", lambda: made(stops_top=True)),
+        ("top-layer-spreads-evenly", lambda: made(top=0.65)),
+        ("lat-quadratic-survives-length-correction", lambda: made(corrected=1.0)),
+    ],
+)
+def test_one_seed_is_enough_to_fail(claim: str, evidence: Callable[[], Evidence]):
+    verdicts = {found.id: found.holds for found in claims_of(evidence())}
+    assert verdicts[claim] is False
+    assert all(holds for name, holds in verdicts.items() if name.endswith("send"))
+
+
+def test_a_head_that_gives_no_more_than_chance_does_not_specialise():
+    evidence = made()
+    flat = evidence.sentences[0].study.heads.assign(share=0.06)
+    changed = replace(evidence.sentences[0], study=replace(evidence.sentences[0].study, heads=flat))
+    found = {claim.id: claim.holds for claim in claims_of(replace(evidence, sentences=(changed,)))}
+    assert found["some-head-specialises"] is False
+
+
+def test_without_send_its_claims_are_not_judged():
+    claims = [claim for claim in claims_of(replace(made(), stories=())) if "send" in claim.id]
+    assert len(claims) == 11
+    assert {(claim.holds, claim.note) for claim in claims} == {(None, NO_SEND)}
+
+
+def test_the_toy_treebank_is_what_its_words_say():
+    trees = toy_trees(50, seed=3)
+    assert trees == toy_trees(50, seed=3)
+    for tree in trees:
+        felt = {label for label in tree.word_labels if label != 2}
+        assert felt <= {tree.label}
+    assert {tree.label for tree in trees} == {0, 1, 2, 3, 4}
+    assert all(1 <= valence < 10 for valence in VALENCES.values())
