@@ -17,7 +17,7 @@ from ...capture import ModuleModel, Tokenized, instrument
 from ...errors import BadInput
 from ..data import NUMBERS
 from ..vocabulary import Vocabulary
-from .storage import load_settings, load_weights, save_model
+from .storage import load_model, save_model
 
 
 @dataclass(frozen=True)
@@ -172,10 +172,4 @@ class AgreementTransformer(nn.Module):
     @classmethod
     def load(cls, folder: str | Path) -> "AgreementTransformer":
         """The model that `save` has written, ready to answer."""
-        settings, vocabulary = load_settings(Path(folder), cls)
-        try:
-            model = cls(vocabulary, **settings)
-        except TypeError:
-            raise BadInput(f"The settings in {folder} are not those of {cls.__name__}.") from None
-        load_weights(Path(folder), model)
-        return model.eval()
+        return load_model(Path(folder), cls)

@@ -19,7 +19,7 @@ from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from ..word_vectors import WordVectors
 from .sentiment_layers import EPSILON, ClassDecoder, Layer, LocalAttention, SelfAttention, SeriesDecoder
-from .storage import load_settings, load_weights, save_model
+from .storage import load_model, save_model
 
 CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 """What the labels 0 to 4 of the Stanford Sentiment Treebank mean."""
@@ -207,10 +207,4 @@ class SentimentTransformer(nn.Module):
     @classmethod
     def load(cls, folder: str | Path) -> "SentimentTransformer":
         """The model that `save` has written, ready to answer."""
-        settings, vocabulary = load_settings(Path(folder), cls)
-        try:
-            model = cls(vocabulary, **settings)
-        except TypeError:
-            raise BadInput(f"The settings in {folder} are not those of {cls.__name__}.") from None
-        load_weights(Path(folder), model)
-        return model.eval()
+        return load_model(Path(folder), cls)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -14,6 +14,7 @@ from ...files import written_atomically
 from ..vocabulary import Vocabulary
 
 WEIGHTS, SETTINGS, VOCABULARY = "model.safetensors", "lab_model.json", "vocabulary.json"
+Model = TypeVar("Model", bound=nn.Module)
 
 
 def save_model(folder: Path, model: nn.Module, settings: Mapping[str, Any], vocabulary: Vocabulary) -> Path:
@@ -25,6 +26,17 @@ def save_model(folder: Path, model: nn.Module, settings: Mapping[str, Any], voca
         content = {"model": type(model).__name__, "settings": dict(settings)}
         temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return folder
+
+
+def load_model(folder: Path, kind: type[Model]) -> Model:
+    """The model that `save_model` has written, made by its class from its vocabulary and settings, ready to answer."""
+    settings, vocabulary = load_settings(folder, kind)
+    try:
+        model = kind(vocabulary, **settings)
+    except TypeError:
+        raise BadInput(f"The settings in {folder} are not those of {kind.__name__}.") from None
+    load_weights(folder, model)
+    return model.eval()
 
 
 def load_settings(folder: Path, kind: type[nn.Module]) -> tuple[dict[str, Any], Vocabulary]:

@@ -1,18 +1,16 @@
 """The experiment: train the models, score the sentences, fine-tune a classifier, judge the claims, write the report."""
 
-import json
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ...engine import check_recipe
 from ...errors import BadInput
-from ...files import written_atomically
+from ..recipe import RECIPE, check_begun, keep_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 from .scales import scale_named
 
-RECIPE, DATA = "recipe.json", "data"
+DATA = "data"
 PARSER = "en_core_web_sm"
 TOY = (
     "The shipped grammar is a toy and the model of a smoke run hardly trained: this run shows that the experiment "
@@ -57,13 +55,13 @@ def reproduce_abnar2020(
 
     pronouns = pronoun_blocks(_loaded(model))
     recipe = {"scale": scale, "corpus": _told(corpus), "parser": parser or PARSER, "limit": limit}
-    _check_recipe(folder, recipe)
+    check_begun(folder, recipe)
     try:
         examples = examples_of(chosen, folder / DATA, corpus=corpus, data=data, parser=parser or PARSER, limit=limit)
     except BadInput:
         _remove_if_empty(folder)
         raise
-    _keep_recipe(folder, recipe)
+    keep_recipe(folder, recipe)
     sentiment, about = sentiment_of(folder, chosen, encoder, examples, data)
     models = {seed: model_of(folder, chosen, examples, seed) for seed in chosen.seeds}
     first = models[chosen.seeds[0]]
@@ -109,18 +107,6 @@ def _told(corpus: str | None) -> list[str] | None:
     if not path.is_file():
         raise BadInput(f"There is no file {path}: give one that attnscope data build agreement has written.")
     return [path.name, sha256(path.read_bytes()).hexdigest()]
-
-
-def _check_recipe(folder: Path, recipe: dict[str, Any]) -> None:
-    """Refuse to go on with another run."""
-    if (folder / RECIPE).exists():
-        theirs = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
-        check_recipe(folder, "reproduction", theirs, recipe)
-
-
-def _keep_recipe(folder: Path, recipe: dict[str, Any]) -> None:
-    with written_atomically(folder / RECIPE) as temporary:
-        temporary.write_text(json.dumps(recipe, indent=1) + "\n", encoding="utf-8")
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -16,8 +16,8 @@ from ...lab.sentiment import Labelled, labelled_splits
 from ...record import AttentionRecord
 from .correlating import RANKS, correlations
 from .keeping import Item, State, done_in_parts
-from .scoring import BASELINES, METHODS, shares
-from .tables import TOKENS, Cell, Correlations
+from .scoring import shares
+from .tables import TOKENS, Cell, Correlations, scores_of
 
 SOURCES = ("maximum", "cls")
 """Whose attention a token gets: the most that any token gives it, as the authors' code has it, or that of [CLS]."""
@@ -40,13 +40,12 @@ def sentiment_correlations(
 
 def cells_of(layers: int) -> tuple[Cell, ...]:
     """Every cell of Table 3: source, method, layer, ranks, tokens."""
-    scores = [(method, layer + 1) for method in METHODS for layer in range(layers)] + [(name, 0) for name in BASELINES]
     return tuple(
         (source, method, layer, ranks, tokens)
         for source in SOURCES
         for tokens in TOKENS
         for ranks in RANKS
-        for method, layer in scores
+        for method, layer in scores_of(layers)
     )
 
 

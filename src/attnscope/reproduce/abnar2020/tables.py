@@ -6,10 +6,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Float64
 
 from ...attribution.agreement import rounded
 from ...evaluation.bootstrap import interval, means, resampled_means
+from ..evenness import evenness
 from .correlating import RANKS, correlations
 from .scoring import BASELINES, METHODS, REFERENCES, Scored
 
@@ -63,15 +64,19 @@ class Correlations:
         ]
 
 
+def scores_of(layers: int) -> list[tuple[str, int]]:
+    """The rows that are ranked: every method at every layer, from 1, and the baselines, which have none."""
+    return [(method, layer + 1) for method in METHODS for layer in range(layers)] + [(name, 0) for name in BASELINES]
+
+
 def cells_of(layers: int) -> tuple[Cell, ...]:
     """Every cell, in the order of what `correlations` gives."""
-    scores = [(method, layer + 1) for method in METHODS for layer in range(layers)] + [(name, 0) for name in BASELINES]
     return tuple(
         (reference, method, layer, ranks, tokens)
         for tokens in TOKENS
         for ranks in RANKS
         for reference in REFERENCES
-        for method, layer in scores
+        for method, layer in scores_of(layers)
     )
 
 
@@ -118,7 +123,7 @@ def evenness_table(scores: Mapping[int, Sequence[Scored]]) -> pd.DataFrame:
     """How evenly each method spreads over the tokens, by layer: its entropy as a share of the largest."""
     rows = []
     for seed, sentences in scores.items():
-        values = np.stack([_evenness(sentence.methods.numpy()).ravel() for sentence in sentences])
+        values = np.stack([evenness(sentence.methods.numpy()).ravel() for sentence in sentences])
         low, high = interval(resampled_means(values, seed=0))
         names = [(method, layer + 1) for method in METHODS for layer in range(sentences[0].methods.shape[1])]
         rows += [
@@ -126,11 +131,3 @@ def evenness_table(scores: Mapping[int, Sequence[Scored]]) -> pd.DataFrame:
             for (method, layer), mean, below, above in zip(names, means(values), low, high, strict=True)
         ]
     return pd.DataFrame(rows)
-
-
-def _evenness(shares: Float64[np.ndarray, "method layer token"]) -> Float64[np.ndarray, "method layer"]:
-    """-Σ p log p / log n of each row."""
-    positive: Bool[np.ndarray, "method layer token"] = shares > 0
-    logs: Float[np.ndarray, "method layer token"] = np.log(shares, out=np.zeros_like(shares), where=positive)
-    even: Float64[np.ndarray, "method layer"] = -(shares * logs).sum(-1) / np.log(shares.shape[-1])
-    return even

@@ -6,10 +6,9 @@ from typing import Any
 import pandas as pd
 
 from ...evaluation import LexiconStudy
-from ...lab.concordance import Concordance
 from ..judging import Unmeasured
 
-NO_SEND = "SEND is given only on request, by its authors, and was not given here (--stories)."
+NO_SEND = "SEND is given only on request, by its authors; this experiment does not read it yet."
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +46,7 @@ class Evidence:
 
     sentences: tuple[Run, ...]
     stories: tuple[Run, ...]
-    """Empty where SEND is not given."""
-    concordance: tuple[Concordance, ...] = ()
+    """Empty as long as SEND is not read."""
 
     def runs(self, data: str) -> tuple[Run, ...]:
         """The models of one of the two data sets."""

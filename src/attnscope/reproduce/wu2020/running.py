@@ -1,16 +1,12 @@
 """The experiment: train the models, score the words, judge the claims, write the report."""
 
-import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from ...engine import check_recipe
-from ...files import written_atomically
+from ..recipe import RECIPE, check_begun, keep_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 from .scales import scale_named
 
-RECIPE = "recipe.json"
 LEXICON = "warriner"
 TOY = (
     "The treebank and its raters are toys and the model is small: this run shows that the experiment works, and is not "
@@ -46,7 +42,9 @@ def reproduce_wu2020(
 
     read = sentences_of(chosen, corpus=corpus, lexicon=lexicon or LEXICON, data=data)
     toy = chosen.toy and corpus is None
-    _keep_recipe(folder, {"scale": scale, "corpus": read.name, "vectors": vectors, "lexicon": read.lexicon.name})
+    recipe = {"scale": scale, "corpus": read.name, "vectors": vectors, "lexicon": read.lexicon.name}
+    check_begun(folder, recipe)
+    keep_recipe(folder, recipe)
     runs, models = [], {}
     for seed in chosen.seeds:
         models[seed] = model_of(folder, chosen, read, "scratch" if toy else vectors, seed)
@@ -68,13 +66,3 @@ def reproduce_wu2020(
     tracing = traced_sentence(models[chosen.seeds[0]])
     document, tables = report_of(evidence, claims, facts, tracing, TOY if toy else "")
     return write_reproduction(folder, document, claims, tables)
-
-
-def _keep_recipe(folder: Path, recipe: dict[str, Any]) -> None:
-    """What this run is, so that another is not gone on with in its place."""
-    path = folder / RECIPE
-    if path.exists():
-        check_recipe(folder, "reproduction", json.loads(path.read_text(encoding="utf-8")), recipe)
-        return
-    with written_atomically(path) as temporary:
-        temporary.write_text(json.dumps(recipe, indent=1) + "\n", encoding="utf-8")

@@ -11,6 +11,7 @@ from ...evaluation import LexiconStudy, lexicon
 from ...lab.models import SentimentTransformer
 from ...lab.sst5 import accuracy, train_on_trees
 from ...progress import items_done
+from ..evenness import evenness
 from .data import Sentences
 from .scales import Scale
 
@@ -70,8 +71,7 @@ def evenness_by_layer(
             watch(number, len(texts))
         held = traced(record.weights.double(), record.readout.double())
         shares = np.concatenate([held.numpy(), record.readout.double().expand(1, held.shape[1], -1).numpy()])
-        logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-        found.append((-(shares * logs).sum(-1) / np.log(shares.shape[-1])).mean(1))
+        found.append(evenness(shares).mean(1))
     mean = np.stack(found).mean(0)
     layers = [*range(1, len(mean)), 0]
     return pd.DataFrame({"layer": layers, "evenness": mean})
