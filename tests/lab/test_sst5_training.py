@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from attnscope.cli import app
 from attnscope.errors import BadInput
-from attnscope.lab import TASKS, sst5
+from attnscope.lab import TASKS, sentiment_training, sst5
 from attnscope.lab.batches import Batches
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.models import SentimentTransformer
@@ -38,7 +38,7 @@ def lines(count: int, seed: int = 0) -> list[str]:
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """A small model on small data, and a checkpoint as often as there may be one."""
     monkeypatch.setattr(sst5, "SENTENCES_PER_STEP", 8)
-    monkeypatch.setattr(sst5, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(sentiment_training, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(sst5, "untrained", partial(sst5.untrained, **SIZE))
     folder = tmp_path / "trees"
     folder.mkdir()
@@ -66,7 +66,7 @@ def test_killed_and_resumed_it_writes_the_same_files(
             return super().__getitem__(step) if step < 55 else sys.exit(9)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sst5, "Batches", Dying)
+        patch.setattr(sentiment_training, "Batches", Dying)
         with pytest.raises(SystemExit):
             TASKS["sst5"](tmp_path / "killed", **options)
     assert [path.name for path in (tmp_path / "killed").iterdir()] == ["unfinished"]
@@ -101,7 +101,7 @@ def test_dropout_is_on_in_every_step_also_after_a_look_at_validation(
 def test_it_learns_from_scratch_what_decides(
     quick: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sst5, "RATE", 1e-2)
+    monkeypatch.setattr(sentiment_training, "RATE", 1e-2)
     splits = {
         split: [parse_tree(line) for line in lines(count, count)] for split, count in (("train", 200), ("dev", 50))
     }

@@ -9,14 +9,14 @@ import torch
 
 import attnscope
 from attnscope.errors import BadInput
-from attnscope.lab import story_training
+from attnscope.lab import sentiment_training, story_training
 from attnscope.lab.batches import Batches
 from attnscope.lab.data import standin_stories
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.data.story import Story, windows_of
 from attnscope.lab.models import SentimentTransformer
-from attnscope.lab.story_series import predicted_series, story_records, valences
-from attnscope.lab.train import train
+from attnscope.lab.story_model import StoryModel, spoken
+from attnscope.lab.story_series import predicted_series, valences
 from attnscope.lab.word_vectors import WordVectors
 
 SIZE = {"layers": 2, "heads": 2, "head_width": 4, "width": 8}
@@ -50,7 +50,7 @@ def test_a_series_is_that_of_the_lstm_window_by_window() -> None:
 def test_records_of_a_story_have_the_gradient_of_all_windows() -> None:
     torch.manual_seed(0)
     model = made()
-    records = story_records(model, LONG)
+    records = list(StoryModel(model).records(spoken([LONG]), gradients=True))
     assert [record.tokens for record in records] == [("a", "good", "film"), ("awful",), ("poor", "film")]
     assert model.training, "it is left as it was"
     model.eval()
@@ -71,8 +71,8 @@ def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path: Path, monkey
     trees = [parse_tree(f"({label} ({label} {WORDS[label]}) (2 film))") for label in range(5)]
     training, validation = standin_stories(trees, 12, windows=5), standin_stories(trees, 4, windows=5, seed=1)
     learn = partial(story_training.trained_on_stories, training, validation, make=made, steps=60, stories_per_step=4)
-    monkeypatch.setattr(story_training, "train", partial(train, seconds_between_checkpoints=0.0))
-    monkeypatch.setattr(story_training, "RATE", 1e-2)
+    monkeypatch.setattr(sentiment_training, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(sentiment_training, "RATE", 1e-2)
     whole, log = learn(checkpoint=tmp_path / "whole", patience=99)
 
     class Dying(Batches):
@@ -80,7 +80,7 @@ def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path: Path, monkey
             return super().__getitem__(step) if step < 55 else sys.exit(9)
 
     with monkeypatch.context() as patch:
-        patch.setattr(story_training, "Batches", Dying)
+        patch.setattr(sentiment_training, "Batches", Dying)
         with pytest.raises(SystemExit):
             learn(checkpoint=tmp_path / "killed", patience=99)
     killed, again = learn(checkpoint=tmp_path / "killed", patience=99)

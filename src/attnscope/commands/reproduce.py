@@ -39,6 +39,12 @@ def reproduce(
     lexicon: Annotated[
         str | None, typer.Option(help="wu2020: what raters say of words, warriner, vader or a file.")
     ] = None,
+    send: Annotated[
+        Path | None, typer.Option(help="wu2020: the folder of SEND, which its authors give on request.")
+    ] = None,
+    probabilities: Annotated[
+        str | None, typer.Option(help="wu2020: how classes are learned, sigmoid as in the paper's code, or softmax.")
+    ] = None,
     parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
     limit: Annotated[
         int | None, typer.Option(help="Read only so many sentences, or texts to parse, of each source.")
@@ -66,6 +72,8 @@ def reproduce(
         "corpus": corpus,
         "vectors": vectors,
         "lexicon": lexicon,
+        "send": send,
+        "probabilities": probabilities,
         "parser": parser,
         "limit": limit,
         "by_genre": by_genre or None,

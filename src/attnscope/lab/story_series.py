@@ -1,7 +1,6 @@
-"""What a sentiment model makes of stories: the valence of each window, and a record of each that can be traced."""
+"""What a sentiment model makes of stories: the valence of each window, and what the words have to do with it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -9,7 +8,6 @@ from torch import Tensor, nn
 
 from ..capture.evaluating import evaluated
 from ..errors import BadInput
-from ..record import AttentionRecord, Target
 from .data.story import Story
 from .models.sentiment import SentimentTransformer
 from .models.sentiment_layers import SeriesDecoder
@@ -31,27 +29,19 @@ def predicted_series(model: SentimentTransformer, stories: Sequence[Story]) -> l
         return [valences(model, [story])[0][0].tolist() for story in stories]
 
 
-def story_records(model: SentimentTransformer, story: Story) -> list[AttentionRecord]:
-    """A record of each window in which something is said, with the gradient of the paper's baseline.
+def summed_gradients(
+    model: SentimentTransformer, story: Story
+) -> tuple[Float[Tensor, "window token vector"], Float[Tensor, "window token vector"]]:
+    """The word vectors of every window, and the gradient at them of the valences of all windows added up.
 
-    Attention stays within a window. The gradient does not: it is that of the valences of all windows added up, and a
-    window touches all that follow it.
+    That is the paper's baseline. Attention stays within a window and the gradient does not: a window touches all that
+    follow it.
     """
-    spoken = [place for place, window in enumerate(story.windows) if not window.silent]
-    records = list(model.instrumented().records([list(story.windows[place].tokens) for place in spoken]))
     with torch.enable_grad(), evaluated(model, model):
         batch = _batch(model, [story])
         vectors = model.words(batch["input_ids"]).detach().requires_grad_()
         (gradients,) = torch.autograd.grad(_series(model, [story], vectors, batch["attention_mask"]).sum(), vectors)
-    return [
-        replace(
-            record,
-            embeddings=vectors[place, : len(record.tokens)].detach().clone(),
-            embedding_gradients=gradients[place, : len(record.tokens)].clone(),
-            target=Target("sum", None, "logit"),
-        )
-        for place, record in zip(spoken, records, strict=True)
-    ]
+    return vectors.detach(), gradients
 
 
 def _batch(model: SentimentTransformer, stories: Sequence[Story]) -> dict[str, Tensor]:

@@ -1,17 +1,22 @@
-"""The sentences of a scale, and what raters say of words: SST and Warriner's norms, or toys of ours."""
+"""The sentences and stories of a scale, and what raters say of words: SST, SEND and Warriner's norms, or our toys."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...evaluation.lexicons import NEGATIVE, POSITIVE, Lexicon, read_lexicon
+from ...lab.data.send import read_send
 from ...lab.data.sst_trees import SentimentTree, tree_splits
+from ...lab.data.stories import NAME as STAND_IN
+from ...lab.data.stories import standin_stories
+from ...lab.data.story import Story
 from .scales import Scale
 from .toy import VALENCES, toy_trees
 
 EXTREMES = {0: NEGATIVE, 4: POSITIVE}
 """The labels of single words that make them very negative or very positive, as SST's raters have them."""
 TOY = "a toy treebank of attnscope's own"
+SEND = "SEND"
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,29 @@ class Sentences:
 def sentences_of(scale: Scale, *, corpus: str | None, lexicon: str, data: str | Path | None) -> Sentences:
     """The sentences of a scale, or of a folder laid out like SST, with the valences of a lexicon."""
     if scale.toy and corpus is None:
-        splits = {"train": toy_trees(300, 0), "dev": toy_trees(80, 1), "test": toy_trees(scale.sentences or 100, 2)}
+        splits = {"train": toy_trees(300, 0), "dev": toy_trees(80, 1), "test": toy_trees(60, 2)}
         return Sentences(TOY, splits, read_lexicon(VALENCES))
     splits = tree_splits(corpus or "sst", data)
     return Sentences("SST" if corpus is None else Path(corpus).name, splits, read_lexicon(lexicon, data))
+
+
+@dataclass(frozen=True)
+class Stories:
+    """What is learned from and looked at over time; `name` is SEND's, or says that they are a stand-in."""
+
+    name: str
+    splits: Mapping[str, Sequence[Story]]
+
+
+def stories_of(scale: Scale, sentences: Sentences, send: str | Path | None) -> Stories | None:
+    """SEND where its folder is given, or else a stand-in where a scale is a trial anyway; none at the other scales."""
+    if send is not None:
+        return Stories(SEND, read_send(send))
+    if not scale.toy:
+        return None
+    sizes = {"train": 30, "dev": 8, "test": 8}
+    made = {
+        split: standin_stories(sentences.splits[split], count, windows=8, seed=seed)
+        for seed, (split, count) in enumerate(sizes.items())
+    }
+    return Stories(STAND_IN, made)

@@ -1,4 +1,4 @@
-"""What the claims are judged on: the models of all seeds with their words, and the stories where SEND is given."""
+"""What the claims are judged on: the models of all seeds with their words, on sentences and on stories."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +7,9 @@ import pandas as pd
 
 from ...evaluation import LexiconStudy
 from ..judging import Unmeasured
+from .data import SEND
 
-NO_SEND = "SEND is given only on request, by its authors; this experiment does not read it yet."
+NO_SEND = "SEND is given only on request, by its authors: who has it names its folder by --send."
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +47,14 @@ class Evidence:
 
     sentences: tuple[Run, ...]
     stories: tuple[Run, ...]
-    """Empty as long as SEND is not read."""
+    """Empty where there are no stories."""
+    told: str = SEND
+    """What the stories are. No claim rests on a stand-in."""
 
     def runs(self, data: str) -> tuple[Run, ...]:
-        """The models of one of the two data sets."""
-        found = self.sentences if data == "sst" else self.stories
-        if not found:
+        """The models of one of the two data sets, as far as claims may rest on them."""
+        if data == "sst":
+            return self.sentences
+        if not self.stories or self.told != SEND:
             raise Unmeasured(NO_SEND)
-        return found
+        return self.stories

@@ -9,7 +9,7 @@ from ..judging import Finding
 from .evidence import Evidence, Run
 from .stop_words import STOP_WORDS
 
-TRACING, GRADIENT = "layerwise_tracing", "gradient_of_sum"
+TRACING, GRADIENT, OF_CLASS = "layerwise_tracing", "gradient_of_sum", "gradient_of_prediction"
 CERTAIN, DOUBTFUL = 0.001, 0.05
 TOLERANCE = 0.02
 """How far below the paper an accuracy still counts as the paper's."""
@@ -38,10 +38,18 @@ def is_quadratic(data: str, scaling: str, certain: float, evidence: Evidence) ->
 
 def is_not_quadratic(data: str, evidence: Evidence) -> Finding:
     """Whether gradients show no such curve."""
-    rows = [(run, run.regression(GRADIENT)) for run in evidence.runs(data)]
+    rows = [(run, run.regression(_gradient(run))) for run in evidence.runs(data)]
     holds = all(row["b2_p"] >= DOUBTFUL for _, row in rows)
-    other = "; ".join(_regression(run, run.regression("gradient_of_prediction")) for run in evidence.runs(data))
-    return Finding("; ".join(_regression(run, row) for run, row in rows), holds, f"Of the predicted class: {other}.")
+    other = "; ".join(
+        _regression(run, run.regression(OF_CLASS)) for run in evidence.runs(data) if OF_CLASS in run.study.methods
+    )
+    note = f"Of the predicted class: {other}." if other else ""
+    return Finding("; ".join(_regression(run, row) for run, row in rows), holds, note)
+
+
+def _gradient(run: Run) -> str:
+    """The paper's baseline, or where its sum has no gradient (softmax) that of the predicted class."""
+    return GRADIENT if GRADIENT in run.study.methods else OF_CLASS
 
 
 def _regression(run: Run, row: dict[str, object]) -> str:
@@ -50,7 +58,7 @@ def _regression(run: Run, row: dict[str, object]) -> str:
 
 def correlate(data: str, evidence: Evidence) -> Finding:
     """How far tracing and gradients agree."""
-    found = [(run, run.spearman(TRACING, GRADIENT)) for run in evidence.runs(data)]
+    found = [(run, run.spearman(TRACING, _gradient(run))) for run in evidence.runs(data)]
     shown = "; ".join(f"seed {run.seed}: {value:.2f}" for run, value in found)
     return Finding(shown, all(value >= AGREE[data] for _, value in found))
 

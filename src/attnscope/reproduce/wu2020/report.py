@@ -1,6 +1,6 @@
 """The report: what was run, every claim beside the paper's figure, Table 1 and Figures 3 to 6."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -8,17 +8,19 @@ from ...views.printing import Plot
 from ..claims import Claim
 from ..document import Block, Document, Figure, Heading, Paragraph, Table, Words
 from ..telling import claims_blocks, details_blocks
+from .data import SEND
 from .evidence import Evidence, Run
 from .paper import ACCURACY, CONCORDANCE
 
 TITLE = "Wu, Nguyen & Ong (2020), Structured Self-Attention Weights Encode Semantics in Sentiment Analysis"
 HOW = (
-    "Words are scored in the test sentences: the score of a word is its mean over all places where it stands, after a "
-    "softmax over each sentence as in the paper; scores times the words of their sentence are a check. Valence is what "
-    "raters say of a word, matched exactly, by its lemma, or as the mean of its forms. Regressions are on orthogonal "
-    "polynomials of valence, so that t can be compared between studies and the coefficients cannot. Very positive and "
-    "very negative words are those that SST's raters have so labelled as single words. Chance is Eq. 14 for even "
-    "attention. The gradient is that of all outcomes' probabilities added up, as the authors have it."
+    "Words are scored in the test sentences: the score of a word is its mean over all places where it stands, after a"
+    " softmax over each sentence as in the paper; scores times the words of their sentence are a check. Valence is "
+    "what raters say of a word, matched exactly, by its lemma, or as the mean of its forms. Regressions are on "
+    "orthogonal polynomials of valence, so that t can be compared between studies and the coefficients cannot. Very "
+    "positive and very negative words are those that SST's raters have so labelled as single words (for stories, the "
+    "lexicon says which). Chance is Eq. 14 for even attention. The gradient is that of all outcomes' probabilities "
+    "added up, or of a story's valences, as the authors have it."
 )
 
 
@@ -27,7 +29,6 @@ def report_of(
 ) -> tuple[Document, dict[str, pd.DataFrame]]:
     """The report, and the tables behind it."""
     rows: list[Sequence[Words]] = [[name, said] for name, said in facts.items()]
-    first = evidence.sentences[0]
     blocks: list[Block] = [
         Table(["", ""], rows),
         *claims_blocks(claims),
@@ -37,7 +38,8 @@ def report_of(
         Figure(
             "fig03_tracing", tracing, "One sentence, from the local attention at the top to the words at the input."
         ),
-        *_figures(first),
+        *_figures(evidence.sentences[0], "the sentences", ""),
+        *(block for run in evidence.stories[:1] for block in _figures(run, evidence.told, "_stories")),
         *_regressions(evidence),
         Heading("The claims one by one"),
         *details_blocks(claims),
@@ -51,30 +53,33 @@ def _table_1(evidence: Evidence) -> Iterator[Block]:
     yield Heading("Table 1: how well the models do", 2)
     rows: list[Sequence[Words]] = [["SST-5, accuracy", "paper", f"{ACCURACY:.3f}"]]
     rows += [["SST-5, accuracy", f"seed {run.seed}", f"{run.score:.3f}"] for run in evidence.sentences]
-    rows.append(["SEND, mean concordance", "paper", f"{CONCORDANCE:.2f}"])
-    rows += [["SEND, mean concordance", f"seed {run.seed}", f"{run.score:.2f}"] for run in evidence.stories]
+    rows.append([f"{SEND}, mean concordance", "paper", f"{CONCORDANCE:.2f}"])
+    rows += [[f"{evidence.told}, mean concordance", f"seed {run.seed}", f"{run.score:.2f}"] for run in evidence.stories]
     yield Table(["", "", ""], rows)
 
 
-def _figures(run: Run) -> Iterator[Block]:
-    """Figures 4 to 6 of one seed."""
+def _figures(run: Run, told: str, suffix: str) -> Iterator[Block]:
+    """Figures 4 to 6 of one seed on the sentences or the stories."""
     drawn = run.study.figures()
-    yield Heading("Figure 4: the words with the highest scores", 2)
-    yield Figure("fig04_words", drawn["cloud"], f"By layer-wise tracing, seed {run.seed}.")
-    yield Heading("Figure 5: scores against valence", 2)
-    yield Figure("fig05_valence", drawn["valence_softmax"], f"As in the paper, seed {run.seed}.")
+    yield Heading(f"Figure 4: the words with the highest scores ({told})", 2)
+    yield Figure(f"fig04_words{suffix}", drawn["cloud"], f"By layer-wise tracing, seed {run.seed}.")
+    yield Heading(f"Figure 5: scores against valence ({told})", 2)
+    yield Figure(f"fig05_valence{suffix}", drawn["valence_softmax"], f"As in the paper, seed {run.seed}.")
     yield Figure(
-        "fig05_valence_length_corrected", drawn["valence_length_corrected"], "Times the words of the sentence."
+        f"fig05_valence_length_corrected{suffix}",
+        drawn["valence_length_corrected"],
+        f"Times the words of the sentence, seed {run.seed}.",
     )
     if "heads" in drawn:
-        yield Heading("Figure 6: heads on very positive and very negative words", 2)
-        yield Figure("fig06_heads", drawn["heads"], f"In percent, seed {run.seed}.")
+        yield Heading(f"Figure 6: heads on very positive and very negative words ({told})", 2)
+        yield Figure(f"fig06_heads{suffix}", drawn["heads"], f"In percent, seed {run.seed}.")
 
 
 def _regressions(evidence: Evidence) -> Iterator[Block]:
     yield Heading("Every regression", 2)
     rows: list[Sequence[Words]] = [
         [
+            told,
             f"seed {run.seed}",
             str(row["method"]).replace("_", " "),
             str(row["scaling"]).replace("_", " "),
@@ -83,20 +88,28 @@ def _regressions(evidence: Evidence) -> Iterator[Block]:
             f"{row['b2_p']:.2g}",
             "yes" if row["vertex_inside"] else "no",
         ]
-        for run in evidence.sentences
+        for told, runs in _told(evidence)
+        for run in runs
         for row in run.study.regressions.to_dict("records")
     ]
-    yield Table(["", "method", "scores", "quadratic term", "t", "p", "turns within the range"], rows)
+    yield Table(["", "", "method", "scores", "quadratic term", "t", "p", "turns within the range"], rows)
+
+
+def _told(evidence: Evidence) -> list[tuple[str, tuple[Run, ...]]]:
+    """The runs on sentences and on stories, with what these are."""
+    return [("sentences", evidence.sentences), (evidence.told, evidence.stories)]
 
 
 def _tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
-    def every(name: str) -> pd.DataFrame:
-        return pd.concat([getattr(run.study, name).assign(seed=run.seed) for run in evidence.sentences])
+    def every(table_of: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:
+        return pd.concat(
+            [table_of(run).assign(seed=run.seed, data=told) for told, runs in _told(evidence) for run in runs]
+        )
 
     return {
-        "regressions": every("regressions"),
-        "correlations": every("correlations"),
-        "heads": every("heads"),
-        "evenness": pd.concat([run.evenness.assign(seed=run.seed) for run in evidence.sentences]),
-        "accuracy": pd.DataFrame([{"seed": run.seed, "accuracy": run.score} for run in evidence.sentences]),
+        "regressions": every(lambda run: run.study.regressions),
+        "correlations": every(lambda run: run.study.correlations),
+        "heads": every(lambda run: run.study.heads),
+        "evenness": every(lambda run: run.evenness),
+        "scores": every(lambda run: pd.DataFrame({"score": [run.score]})),
     }

@@ -7,10 +7,10 @@ from ..recipe import RECIPE, check_begun, keep_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 from .scales import scale_named
 
-LEXICON = "warriner"
+LEXICON, SCRATCH = "warriner", "scratch"
 TOY = (
-    "The treebank and its raters are toys and the model is small: this run shows that the experiment works, and is not "
-    "meant to confirm the paper's claims."
+    "The treebank and its raters are toys, the stories are a stand-in and the models are small: this run shows that "
+    "the experiment works, and is not meant to confirm the paper's claims."
 )
 
 
@@ -19,50 +19,72 @@ def reproduce_wu2020(
     *,
     scale: str = "smoke",
     corpus: str | None = None,
+    send: str | Path | None = None,
     vectors: str | None = None,
     lexicon: str | None = None,
+    probabilities: str = "sigmoid",
     data: str | Path | None = None,
     resume: bool = False,
 ) -> Reproduction:
     """Table 1, Figures 3 to 6 and every claim of Wu, Nguyen & Ong (2020), in the folder `out`.
 
     `scale` is "smoke" (a toy treebank, a small model), "cpu" (SST-5, two seeds) or "paper" (five seeds, 200 epochs).
-    `corpus` is a folder laid out like SST; `vectors` a GloVe file, "glove-50" or "scratch"; `lexicon` what raters say
-    of words: "warriner", "vader" or a file. Every stage is kept in `out`; with `resume` a run goes on to the very same
-    result.
+    `corpus` is a folder laid out like SST, `send` the folder of SEND, without which its claims are not judged;
+    `vectors` a GloVe file, "glove-50" or "scratch"; `lexicon` what raters say of words: "warriner", "vader" or a file.
+    `probabilities` is how classes are learned: "sigmoid" as the authors have it, or "softmax". Every stage is kept in
+    `out`; with `resume` a run goes on to the very same result.
     """
     chosen = scale_named(scale)
     folder = own_folder(out, resume=resume, begun=(RECIPE,))
+    from ...lab.models.sentiment import Settings
     from .criteria import claims_of
-    from .data import sentences_of
-    from .evidence import Evidence, Run
+    from .data import SEND, sentences_of, stories_of
+    from .evidence import Evidence
     from .report import TITLE, report_of
-    from .stages import evenness_by_layer, model_of, right_of, study_of
+    from .stages import sentence_run, story_run
     from .tracing_figure import traced_sentence
 
     read = sentences_of(chosen, corpus=corpus, lexicon=lexicon or LEXICON, data=data)
-    toy = chosen.toy and corpus is None
-    recipe = {"scale": scale, "corpus": read.name, "vectors": vectors, "lexicon": read.lexicon.name}
+    stories = stories_of(chosen, read, send)
+    settings = {**chosen.settings, "probabilities": probabilities}
+    Settings(**settings)  # so that a wrong one is told before anything is written
+    toy = chosen.toy and corpus is None and send is None
+    used = SCRATCH if toy else vectors
+    recipe = {
+        "scale": scale,
+        "corpus": read.name,
+        "stories": None if stories is None else stories.name,
+        "vectors": vectors,
+        "lexicon": read.lexicon.name,
+        "probabilities": probabilities,
+    }
     check_begun(folder, recipe)
     keep_recipe(folder, recipe)
-    runs, models = [], {}
-    for seed in chosen.seeds:
-        models[seed] = model_of(folder, chosen, read, "scratch" if toy else vectors, seed)
-        study = study_of(folder, models[seed], read, seed)
-        runs.append(Run(seed, right_of(models[seed], read), study, evenness_by_layer(models[seed], read)))
-    evidence = Evidence(tuple(runs), ())
+    of_sentences = [sentence_run(folder, chosen, read, seed, used, settings) for seed in chosen.seeds]
+    of_stories = (
+        []
+        if stories is None
+        else [story_run(folder, chosen, stories, read.lexicon, seed, used) for seed in chosen.seeds]
+    )
+    evidence = Evidence(
+        tuple(run for _, run in of_sentences),
+        tuple(run for _, run in of_stories),
+        SEND if stories is None else stories.name,
+    )
     claims = claims_of(evidence)
-    settings = models[chosen.seeds[0]].settings
+    model = of_sentences[0][0]
     facts = {
         "paper": TITLE,
-        "model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}",
-        "word vectors": settings.source,
-        "trained on": f"{len(read.splits['train']):,} sentences of {read.name}",
+        "model": f"{model.settings.layers} layers of {model.settings.heads} heads, width {model.settings.width}",
+        "word vectors": model.settings.source,
+        "loss": f"{probabilities} and cross-entropy",
+        "trained on": f"{len(read.splits['train']):,} sentences of {read.name}, {chosen.sentences_per_step} to a step,"
+        f" {chosen.epochs} epochs at most",
         "words scored in": f"{len(read.splits['test']):,} test sentences",
+        "stories": "none" if stories is None else f"{len(stories.splits['train'])} of {stories.name}",
         "valence": read.lexicon.name,
         "seeds": ", ".join(map(str, chosen.seeds)),
         "versions": ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch")),
     }
-    tracing = traced_sentence(models[chosen.seeds[0]])
-    document, tables = report_of(evidence, claims, facts, tracing, TOY if toy else "")
+    document, tables = report_of(evidence, claims, facts, traced_sentence(model), TOY if toy else "")
     return write_reproduction(folder, document, claims, tables)

@@ -9,24 +9,27 @@ from ...errors import BadInput
 
 @dataclass(frozen=True)
 class Scale:
-    """The data, the seeds, the epochs at most of each training, and the sentences that are looked at."""
+    """The data, the seeds, and how long each model is trained."""
 
     toy: bool
-    """Whether sentences and raters are our own toys."""
+    """Whether sentences, stories and raters are our own toys."""
     seeds: tuple[int, ...]
     epochs: int
+    patience: int
+    """How many epochs in a row may bring nothing better before a training ends."""
     sentences_per_step: int
-    sentences: int | None
-    """Test sentences that words are scored in; all where there is no number."""
+    story_epochs: int
+    story_patience: int
+    stories_per_step: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Of the model, where they are not the paper's."""
 
 
 SMALL = {"layers": 2, "heads": 2, "head_width": 8, "width": 16}
 SCALES = {
-    "smoke": Scale(True, (1,), 3, 50, 60, SMALL),
-    "cpu": Scale(False, (1, 2), 15, 50, None),
-    "paper": Scale(False, (1, 2, 3, 4, 5), 200, 500, None),
+    "smoke": Scale(True, (1,), 3, 3, 50, 3, 3, 5, SMALL),
+    "cpu": Scale(False, (1, 2), 15, 5, 50, 40, 10, 25),
+    "paper": Scale(False, (1, 2, 3, 4, 5), 200, 200, 500, 200, 200, 25),
 }
 
 
