@@ -210,6 +210,21 @@ def test_minimum_cut(reference, record):
             assert found == set(map(tuple, expected))
 
 
+def test_layerwise_tracing_worked_by_hand():
+    """Two layers and two heads, read three quarters from the first token; rows of the lower layer come first."""
+    lower = [[[0.2, 0.8], [1.0, 0.0]], [[0.5, 0.5], [0.25, 0.75]]]
+    upper = [[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]]
+    record = AttentionRecord.from_weights([lower, upper], ["dull", "film"], causal=False, readout=[0.75, 0.25])
+    traced = attnscope.layerwise_tracing(record)
+    # head 0: (.75 · 1 + .25 · .5, .25 · .5) = (.875, .125), then (.875 · .2 + .125 · 1, .875 · .8) = (.3, .7)
+    assert traced.per_head[1, 0].tolist() == pytest.approx([0.875, 0.125])
+    assert traced.per_head[0, 0].tolist() == pytest.approx([0.3, 0.7])
+    # head 1: all to the second token, then its row below
+    assert traced.per_head[1, 1].tolist() == pytest.approx([0, 1])
+    assert traced.per_head[0, 1].tolist() == pytest.approx([0.25, 0.75])
+    assert traced.scores.tolist() == pytest.approx([0.55, 1.45])
+
+
 def test_layerwise_tracing(reference, record):
     scores = attnscope.layerwise_tracing(record)
     expected = reference.layerwise_tracing(record.weights, record.readout)
