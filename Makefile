@@ -51,8 +51,9 @@ clean: ## Remove .venv, caches and what was built
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-# numba compiles the flow kernels when they are first used, and keeps them: that is set-up too
-warm_up := import torch, attnscope as a; a.flow(a.AttentionRecord.from_weights(torch.eye(2).expand(3, 1, 2, 2), "ab")).map
+# numba compiles the kernels of flow and of the sweep when they are first used, and keeps them: that is set-up too
+warm_up := import torch, attnscope as a; a.flow(a.AttentionRecord.from_weights(torch.eye(2).expand(3, 1, 2, 2), "ab")).map; \
+  from attnscope.lab.sweep_warm_up import warm_up; warm_up()
 
 # with the app, because the demo names attnscope serve
 .venv/.core: .venv/.made pyproject.toml constraints.txt

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from functools import cache
 from io import BytesIO
 from itertools import islice
@@ -155,6 +155,15 @@ def scores_demo() -> Picture:
     return views.scores(explained.comparison, record=explained.record, trust=measured), untouched
 
 
+def learning() -> Picture:
+    """The training that the page on views shows, at one of its steps."""
+    page = IMAGES.with_name("views.md").read_text(encoding="utf-8").split("## Learning", 1)[1]
+    names: dict[str, Any] = {}
+    with TemporaryDirectory() as folder, chdir(folder):
+        exec(page.split("```python\n", 1)[1].split("```", 1)[0], names)  # noqa: S102 - our own page
+    return names["view"].selecting(step=50), untouched
+
+
 def long() -> Picture:
     """Two heads in the middle of a long text, without what is small."""
     sentences = " ".join(f"{' '.join(drawn.prefix)}." for drawn in islice(agreement_sentences(7), 36))
@@ -181,6 +190,7 @@ VIEWS = {
     "scores": (scores, 1100, "light"),
     "scores-demo": (scores_demo, 900, "light"),
     "survey": (survey, 1000, "light"),
+    "learning": (learning, 1216, "light"),
     "long": (long, 800, "light"),
 }
 PRINTED = {"printed": lambda: views.flow(record("demo", KEYS), key=position(record("demo", KEYS), "key")).figure()}

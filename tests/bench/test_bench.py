@@ -53,5 +53,5 @@ def test_work_takes_turns():
 
 
 def test_every_benchmark_is_a_function_without_arguments():
-    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "survey", "views"}
+    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "survey", "sweep", "views"}
     assert all(callable(measure) for measure in BENCHMARKS.values())

@@ -27,6 +27,8 @@ CELLS = [
     "view",
     "survey = views.survey({'distance': table}, {})\nsurvey",
     "import json\nprint(json.dumps([view.selected, survey.selected]))",
+    "curves = views.learning([{'step': 0, 'quantity': 'A', 'name': 'x', 'value': 0}])\ncurves",
+    "last = len(curves.to_frame())\ncurves.add([{'step': last, 'quantity': 'A', 'name': 'x', 'value': last / 4}])",
 ]
 KERNEL = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 PATIENT = 300_000
@@ -88,14 +90,14 @@ def test_a_click_in_the_notebook_comes_back_to_python(lab, page, seen):
     page.goto(lab)
     page.wait_for_function(f"window.jupyterapp?.commands.hasCommand('notebook:run-all-cells') && {KERNEL}")
     page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
-    page.wait_for_function("document.querySelectorAll('[data-drawn]').length === 3")
+    page.wait_for_function("document.querySelectorAll('[data-drawn]').length === 4")
 
     # every cell has its own, neither doubled nor blank, and none is the page that is kept for others
     cells = page.locator(".jp-CodeCell")
     assert [cells.nth(place).locator("[data-drawn]").count() for place in range(3)] == [1, 1, 1]
     expect(page.locator("iframe[srcdoc]")).to_have_count(0)
     assert all(view.bounding_box()["height"] > 200 for view in page.locator("[data-drawn]").all())
-    first, survey = page.locator("[data-drawn]").first, page.locator("[data-drawn]").last
+    first, survey = page.locator("[data-drawn]").first, page.locator("[data-drawn]").nth(2)
     expect(first).to_contain_text("<b>key</b>", use_inner_text=True)
 
     first.get_by_role("button", name="Layer after").click()
@@ -123,4 +125,15 @@ def test_a_click_in_the_notebook_comes_back_to_python(lab, page, seen):
     assert json.loads(before)[0]["layer"] == 0
     assert (head_state["layer"], head_state["keys"], head_state["threshold"]) == (1, [3], 0.05)
     assert survey_state["pinned"] == [[0, 0], [1, 0]]
+
+    # what Python adds is drawn in the view that stands there, and what is chosen in it stays
+    curves = page.locator(".view.learning")
+    expect(curves.locator(".readout .step")).to_have_text("Step 2 latest")
+    curves.get_by_role("button", name="Step before").click()
+    page.evaluate("jupyterapp.shell.currentWidget.content.activeCellIndex = 5")
+    page.evaluate("void jupyterapp.commands.execute('notebook:run-cell')")
+    page.wait_for_function("document.querySelector('.learning .lines').scene.curves[0].points.length === 4")
+    expect(curves.locator(".readout .step")).to_have_text("Step 1")
+    curves.get_by_role("button", name="Latest").click()
+    expect(curves.locator(".readout td")).to_have_text(["0.75"])
     assert [error for error in seen.errors if "attnscope" in error or "blob:" in error] == []

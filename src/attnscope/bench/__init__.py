@@ -7,6 +7,7 @@ from .figure import Figure as Figure
 from .flow import measure_flow
 from .rollout import measure_rollout
 from .survey import measure_survey
+from .sweep import measure_sweep
 from .views import measure_views
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -14,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "rollout": measure_rollout,
     "blank_out": measure_blank_out,
     "survey": measure_survey,
+    "sweep": measure_sweep,
     "views": measure_views,
 }
 """Every benchmark by its name."""

@@ -14,7 +14,7 @@ from .answering import AsJson, resumable
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020.")],
+    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020, sun2020.")],
     scale: Annotated[
         str,
         typer.Option(help="smoke (seconds, a toy model: a trial), cpu (up to an hour or so), paper (as published)."),
@@ -24,7 +24,10 @@ def reproduce(
     ] = None,
     encoder: Annotated[
         str | None,
-        typer.Option(help="abnar2020: what Table 3's classifier is fine-tuned from, a hub name or a folder."),
+        typer.Option(
+            help="abnar2020: what Table 3's classifier is fine-tuned from; sun2020: what reads SST beyond the paper."
+            " A hub name or a folder."
+        ),
     ] = None,
     corpus: Annotated[
         str | None,
@@ -34,7 +37,7 @@ def reproduce(
         ),
     ] = None,
     vectors: Annotated[
-        str | None, typer.Option(help="wu2020: word vectors, a GloVe file, glove-50 (the package) or scratch.")
+        str | None, typer.Option(help="wu2020, sun2020: word vectors, a GloVe file, glove-50 (the package) or scratch.")
     ] = None,
     lexicon: Annotated[
         str | None, typer.Option(help="wu2020: what raters say of words, warriner, vader or a file.")
@@ -44,6 +47,9 @@ def reproduce(
     ] = None,
     probabilities: Annotated[
         str | None, typer.Option(help="wu2020: how classes are learned, sigmoid as in the paper's code, or softmax.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="sun2020: local, or ray, which spreads the models to train over workers.")
     ] = None,
     parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
     limit: Annotated[
@@ -74,6 +80,7 @@ def reproduce(
         "lexicon": lexicon,
         "send": send,
         "probabilities": probabilities,
+        "engine": engine,
         "parser": parser,
         "limit": limit,
         "by_genre": by_genre or None,

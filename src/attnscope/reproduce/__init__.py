@@ -6,6 +6,7 @@ from .abnar2020 import reproduce_abnar2020
 from .claims import Claim as Claim
 from .claims import read_claims as read_claims
 from .comparing import compare as compare
+from .sun2020 import reproduce_sun2020
 from .vig2019 import reproduce_vig2019
 from .writing import Reproduction as Reproduction
 from .wu2020 import reproduce_wu2020
@@ -14,5 +15,6 @@ EXPERIMENTS: dict[str, Callable[..., Reproduction]] = {
     "vig2019": reproduce_vig2019,
     "abnar2020": reproduce_abnar2020,
     "wu2020": reproduce_wu2020,
+    "sun2020": reproduce_sun2020,
 }
 """Every experiment by the name of its paper."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from .flow import flow as flow
 from .head import head as head
+from .learning import learning as learning
 from .model import model as model
 from .neuron import neuron as neuron
 from .page import page_html as page_html
@@ -16,6 +17,7 @@ from .view import View as View
 VIEWS: dict[str, Callable[..., View]] = {
     "flow": flow,
     "head": head,
+    "learning": learning,
     "model": model,
     "neuron": neuron,
     "scores": scores,

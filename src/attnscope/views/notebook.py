@@ -24,6 +24,12 @@ def widget_of(view: View) -> Any:
     return made(payload=dict(view.payload), blobs=dict(view.blobs), **traits)
 
 
+def refresh(widget: Any, view: View) -> None:
+    """Send what has changed in a view to the notebook, in one message: arrays that are the same stay where they are."""
+    with widget.hold_sync():
+        widget.payload, widget.blobs = dict(view.payload), dict(view.blobs)
+
+
 def selected_in(widget: Any, names: Iterable[str]) -> dict[str, Any]:
     """What a widget has selected, by the names of its view."""
     return {name: getattr(widget, trait_of(name)) for name in names}

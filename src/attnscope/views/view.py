@@ -39,6 +39,8 @@ class View:
     table: "Callable[[], pd.DataFrame] | None" = field(default=None, repr=False)
     draw: Callable[[Mapping[str, Any], int | float | None], Plot] | None = field(default=None, repr=False)
     """Makes the printed figure of a state, in a width in inches or the one that fits."""
+    grow: Callable[[Any], None] | None = field(default=None, repr=False)
+    """Takes more rows into the payload and the arrays, which change in place."""
 
     @property
     def part(self) -> Part:
@@ -67,6 +69,16 @@ class View:
         from .notebook import selected_in
 
         return selected_in(self.widget, self.state)
+
+    def add(self, rows: Any) -> None:
+        """Take more rows: a notebook that shows the view draws them in place, and what is selected stays."""
+        if self.grow is None:
+            raise BadInput(f"The {self.name} view shows what is finished: nothing can be added to it.")
+        self.grow(rows)
+        if "widget" in self.__dict__:
+            from .notebook import refresh
+
+            refresh(self.widget, self)
 
     def to_frame(self) -> "pd.DataFrame":
         """The figures that the view shows, as a tidy table."""

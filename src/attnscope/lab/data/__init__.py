@@ -1,12 +1,30 @@
-"""What the small models learn from: agreement data from parsed text and Linzen's files, stories of SEND's shape."""
+"""What the small models learn from: agreement data, stories of SEND's shape, and texts in classes (CLASSIFIED)."""
+
+from collections.abc import Callable, Mapping
 
 from .agreement import NUMBERS as NUMBERS
 from .agreement import AgreementExample as AgreementExample
 from .building import build_agreement as build_agreement
+from .classified import text_statistics as text_statistics
 from .examples_file import read_examples as read_examples
 from .examples_file import read_words as read_words
+from .imdb import imdb
 from .linzen import read_linzen as read_linzen
 from .linzen import read_subset as read_subset
+from .newsgroups import newsgroups_sports, newsgroups_three
+from .packed import ClassifiedTexts as ClassifiedTexts
+from .packed import PackedTexts as PackedTexts
 from .send import read_send as read_send
+from .sst_binary import sst_binary
 from .stories import standin_stories as standin_stories
 from .story import Story as Story
+from .synthetic_polarity import synthetic_polarity as synthetic_polarity
+from .synthetic_polarity import toy_polarity as toy_polarity
+
+CLASSIFIED: Mapping[str, Callable[..., ClassifiedTexts]] = {
+    "sst": sst_binary,
+    "imdb": imdb,
+    "20news1": newsgroups_sports,
+    "20news2": newsgroups_three,
+}
+"""The data sets of Sun & Lu 2020, Table 1: each a function of the place where data sets lie."""

@@ -1,0 +1,53 @@
+"""Film reviews of IMDB that are not long, cut into words as the index of Keras is, which Sun & Lu 2020 used."""
+
+import csv
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...corpora import dataset_file
+from ...errors import BadInput
+from .classified import Row, classified_texts, shuffled_parts
+from .packed import ClassifiedTexts
+
+CLASSES = ("negative", "positive")
+LABELS = {"neg": 0, "pos": 1}
+LONGEST = 400
+"""A review has fewer words than this."""
+SEED = 1378
+"""The authors' seed; their order of reviews, and so their split, is not known."""
+SEPARATING = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
+"""Signs that end a word: all punctuation but the apostrophe. A line break, `<br />`, is the word br."""
+
+
+def imdb(place: str | Path | None = None) -> ClassifiedTexts:
+    """Reviews of fewer than 400 words: four fifths of those for training, the other fifth, and a fifth of the others.
+
+    The reviews for training are the paper's, 10,652 positive and 10,864 negative. `place` is where data sets lie,
+    before $ATTNSCOPE_DATA.
+    """
+    own = [row for split in ("train", "val") for row in _short(dataset_file("imdb", split, place))]
+    parts = shuffled_parts(own, [0] * len(own), {"train": 0.8, "dev": 0.2}, SEED)
+    tested = list(_short(dataset_file("imdb", "test", place)))
+    parts["test"] = shuffled_parts(tested, [0] * len(tested), {"test": 0.2, "rest": 0.8}, SEED)["test"]
+    return classified_texts("imdb", CLASSES, parts)
+
+
+def review_words(text: str) -> list[str]:
+    """The words of a review in lower case, with the apostrophes in them.
+
+    >>> review_words("It isn't good.<br />Not at all!")
+    ['it', "isn't", 'good', 'br', 'not', 'at', 'all']
+    """
+    return text.lower().translate(SEPARATING).split()
+
+
+def _short(path: Path) -> Iterator[Row]:
+    """The reviews of a file that are short enough."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
+        for number, row in enumerate(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
+            if row.get("label") not in LABELS or row.get("text") is None:
+                raise BadInput(f"Line {number} of {path} is no review with label, id, rating and text.")
+            words = review_words(row["text"])
+            if len(words) < LONGEST:
+                yield words, LABELS[row["label"]]

@@ -1,0 +1,203 @@
+"""Many runs of the attention classifier trained together, each equal to what it would be alone.
+
+Runs of one seed begin with the same weights and see the same texts and dropout masks in the same order, so that they
+differ by what was asked of them alone. DP and DP-A go through a compiled loop (sweep_kernels.py), one run to a thread;
+AD and DP-L are batched by seed (sweep_batched.py), each thread with a part of the runs. A run whose patience is over is
+left out of what follows. A sweep with a checkpoint may be killed at any moment and then ends with the very same bits,
+on the same machine with as many threads.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..engine import check_recipe, load_checkpoint, save_checkpoint
+from ..errors import BadInput
+from .data.packed import ClassifiedTexts, PackedTexts
+from .sweep_batched import ENCODERS, right_batched, train_batched
+from .sweep_kernels import count_right_dot, train_dot
+from .sweep_recipe import Recipe, asked, order_of_epoch
+from .sweep_runs import RunSettings, RunState, TrainedRun, initial_weights
+
+NAMES = ("embeddings.weight", "context", "output.weight", "affine.weight", "affine.bias")
+Watch = Callable[[int, Mapping[RunSettings, float]], None]
+"""Who is told after each epoch (from 1) how good the runs that still go on are on dev."""
+
+
+def sweep(
+    data: ClassifiedTexts,
+    runs: Sequence[RunSettings],
+    *,
+    width: int = 100,
+    epochs: int = 40,
+    batch: int = 100,
+    rate: int | float = 0.02,
+    rate_decay: int | float = 0.001,
+    dropout: int | float = 0.5,
+    precision: str = "float32",
+    patience: int | None = None,
+    vectors: Float[Tensor, "word width"] | None = None,
+    checkpoint: Path | None = None,
+    seconds_between_checkpoints: float = 30.0,
+    threads: int | None = None,
+    watch: Watch | None = None,
+) -> list[TrainedRun]:
+    """Train all runs and give what came out, in the order they were asked in.
+
+    Args:
+        data: Texts to learn from, to choose the best epoch by (the first with the highest accuracy) and to test on.
+        runs: What is asked of each; no two alike.
+        width: d, the length of an embedding; even for `dot_lstm`.
+        epochs: At most.
+        batch: Texts to an update; the last one of an epoch may have fewer.
+        rate: Of Adagrad.
+        rate_decay: The rate of update t, from 0, is rate / (1 + t · rate_decay).
+        dropout: 0.5 or 0, of the embeddings and of the weighted mean.
+        precision: `float32` or `float64`.
+        patience: A run stops after so many epochs without a better accuracy on dev; never if not given.
+        vectors: What the embeddings of all runs begin with; random ones if not given.
+        checkpoint: A file to go on from, if it is there, and to keep up to date.
+        seconds_between_checkpoints: At the least; it is written after an epoch, and after the last one in any case.
+        threads: As many as torch has, if not given.
+        watch: Called after each epoch.
+    """
+    recipe = Recipe(width, epochs, batch, rate, rate_decay, dropout, precision, patience)
+    if not runs or len(set(runs)) < len(runs):
+        raise BadInput("Give at least one run to a sweep, and none of them twice.")
+    if width % 2 and any(run.variant == "dot_lstm" for run in runs):
+        raise BadInput(f"The LSTM has half of the width in each direction, so the width must be even, not {width}.")
+    question = asked(data, runs, recipe, None if vectors is None else vectors.numpy())
+    if checkpoint is not None and checkpoint.exists():
+        epoch, states = _resumed(checkpoint, question, runs)
+    else:
+        epoch, states = 0, begun(data, runs, recipe, vectors)
+    saved = time.monotonic()
+    threads = threads or torch.get_num_threads()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # each thread has runs of its own: a product shared by threads would only make them wait
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            while epoch < epochs and (active := [state for state in states if not state.stopped(patience)]):
+                list(pool.map(partial(train_epoch, data, epoch, recipe), shares(active, threads)))
+                epoch += 1
+                if watch is not None:
+                    watch(epoch, {state.settings: state.dev_accuracy[-1] for state in active})
+                over = epoch == epochs or all(state.stopped(patience) for state in states)
+                if checkpoint is not None and (over or time.monotonic() - saved >= seconds_between_checkpoints):
+                    _save(checkpoint, question, epoch, states)
+                    saved = time.monotonic()
+            return _tested(data.test, states, threads, pool)
+    finally:
+        torch.set_num_threads(before)
+
+
+def shares(states: Sequence[RunState], threads: int) -> list[list[RunState]]:
+    """The runs cut into what one thread does at a time, the longest work first.
+
+    A run of DP or DP-A is one share; runs of AD or DP-L are batched by seed, in as many equal parts as there are
+    threads.
+    """
+    groups: dict[tuple[str, int], list[RunState]] = {}
+    for state in states:
+        groups.setdefault((state.settings.variant, state.settings.seed), []).append(state)
+    cut: list[list[RunState]] = []
+    for variant in ("dot_lstm", "additive", "dot_affine", "dot"):
+        for (name, _), members in groups.items():
+            if name == variant:
+                parts = min(threads, len(members)) if name in ENCODERS else len(members)
+                bounds = [round(part * len(members) / parts) for part in range(parts + 1)]
+                cut += [members[low:high] for low, high in pairwise(bounds)]
+    return cut
+
+
+def begun(
+    data: ClassifiedTexts,
+    runs: Sequence[RunSettings],
+    recipe: Recipe,
+    vectors: Float[Tensor, "word width"] | None = None,
+) -> list[RunState]:
+    """All runs before their first step."""
+    outcomes = 1 if len(data.classes) == 2 else len(data.classes)
+    size = len(data.vocabulary)
+    beginnings: dict[tuple[str, int], dict[str, Tensor]] = {}
+    for run in runs:
+        if (run.variant, run.seed) not in beginnings:
+            shape = (size, recipe.width, outcomes)
+            beginnings[run.variant, run.seed] = initial_weights(run.variant, *shape, run.seed, vectors)
+    return [RunState.begun(run, beginnings[run.variant, run.seed], recipe.kind) for run in runs]
+
+
+def train_epoch(data: ClassifiedTexts, epoch: int, recipe: Recipe, states: Sequence[RunState]) -> None:
+    """One epoch of the runs of one thread, and a look at dev."""
+    order = order_of_epoch(states[0].settings.seed, epoch, len(data.train))
+    if states[0].settings.variant in ENCODERS:
+        train_batched(states, data.train, order, recipe)
+    else:
+        for state in states:
+            _train_dot(state, data.train, order, recipe)
+    for state, right in zip(states, _right(states, data.dev), strict=True):
+        state.see(right / len(data.dev))
+
+
+def _train_dot(state: RunState, texts: PackedTexts, order: np.ndarray, recipe: Recipe) -> None:
+    run, kind = state.settings, recipe.kind
+    rates = tuple(kind(number) for number in (run.scaling, recipe.rate, recipe.rate_decay, recipe.epsilon))
+    state.step = train_dot(
+        (texts.tokens, texts.starts, texts.labels),
+        order,
+        recipe.batch,
+        state.step,
+        run.seed,
+        recipe.dropout > 0,
+        _arrays(state.weights),
+        _arrays(state.squares),
+        rates,
+        (kind(run.l2), kind(run.penalty), run.penalty_kind == "square"),
+    )
+
+
+def _arrays(group: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    """What the compiled loop takes; DP has an empty affine layer."""
+    kind = group["context"].dtype
+    empty = {"affine.weight": np.empty((0, 0), kind), "affine.bias": np.empty(0, kind)}
+    return tuple((empty | dict(group))[name] for name in NAMES)
+
+
+def _right(states: Sequence[RunState], texts: PackedTexts) -> list[int]:
+    """How many texts each run gets right."""
+    if states[0].settings.variant in ENCODERS:
+        return right_batched(states, texts)
+    packed = (texts.tokens, texts.starts, texts.labels)
+    kind = states[0].weights["context"].dtype.type
+    return [int(count_right_dot(packed, _arrays(state.weights), kind(state.settings.scaling))) for state in states]
+
+
+def _tested(test: PackedTexts, states: Sequence[RunState], threads: int, pool: ThreadPoolExecutor) -> list[TrainedRun]:
+    """Every run with the accuracy of its best weights."""
+    best = {state.settings: RunState(state.settings, state.best, {}) for state in states}
+    parts = shares(list(best.values()), threads)
+    right: dict[RunSettings, int] = {}
+    for part, counts in zip(parts, pool.map(partial(_right, texts=test), parts), strict=True):
+        right |= {state.settings: count for state, count in zip(part, counts, strict=True)}
+    return [TrainedRun.of(state, right[state.settings] / len(test)) for state in states]
+
+
+def _save(checkpoint: Path, question: Mapping[str, Any], epoch: int, states: Sequence[RunState]) -> None:
+    save_checkpoint(
+        checkpoint, {"recipe": dict(question), "epoch": epoch, "states": [state.kept() for state in states]}
+    )
+
+
+def _resumed(checkpoint: Path, question: Mapping[str, Any], runs: Sequence[RunSettings]) -> tuple[int, list[RunState]]:
+    kept = load_checkpoint(checkpoint)
+    check_recipe(checkpoint, "sweep", kept["recipe"], question)
+    return kept["epoch"], [RunState.resumed(run, state) for run, state in zip(runs, kept["states"], strict=True)]

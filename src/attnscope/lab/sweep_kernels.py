@@ -1,0 +1,199 @@
+"""One run of the classifier DP or DP-A, an epoch at a time, compiled: gradients in closed form, rows updated sparsely.
+
+For one text with the dropped embeddings x_j, the context vector V, the output W and λ (paper's symbols):
+
+    a_j = x_j·v / λ,  α = softmax(a),  x̄ = Σ α_j x_j,  h = x̄            (DP:   v = V)
+                                                       h = M x̄ + b        (DP-A: v = Mᵀ V)
+
+For DP-A every h_j = M x_j + b enters only as h_j·V and as Σ α_j h_j, so that M meets one vector a text instead of one a
+token; b·V moves all scores alike and drops out. With logits z = W (m ∘ h), m the dropout of the context, and
+g = dloss/dz: w̃ = m ∘ Wᵀg is dloss/dh, q = w̃ (DP-A: Mᵀ w̃) is dloss/dx̄, c_j = α_j (x_j·q - x̄·q) / λ, and
+
+    dloss/dx_j = c_j v + α_j q,  p = Σ c_j x_j = dloss/dv,  dloss/dV = p (DP-A: M p),  dloss/dM = V pᵀ + Σ w̃ x̄ᵀ.
+
+Adagrad leaves a row without gradient where it is, so that only the rows of the batch are touched and the result is
+that of dense gradients. All arrays of a run lie together; runs go side by side in threads, because nothing here holds
+Python's lock.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+
+from ..attribution.compiling import compiled
+from .dropout_masks import key_of_text, write_factors
+from .sweep_arithmetic import (
+    SUMS,
+    add_penalty,
+    add_scaled,
+    decline_and_update,
+    dot,
+    guess,
+    turn_to_slopes,
+    turn_to_softmax,
+    update,
+)
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=SUMS)
+@no_type_check
+def forward(embeddings, tokens, factors, dropped, direction, scaling, weights, mean):
+    """Embeddings times factors, attention weights along `direction`, and their weighted mean."""
+    mean[:] = 0
+    for j in range(tokens.shape[0]):
+        row, kept, out = embeddings[tokens[j]], factors[j], dropped[j]
+        total = scaling - scaling
+        for k in range(row.shape[0]):
+            number = row[k] * kept[k]
+            out[k] = number
+            total += number * direction[k]
+        weights[j] = total / scaling
+    turn_to_softmax(weights)
+    for j in range(tokens.shape[0]):
+        add_scaled(mean, weights[j], dropped[j])
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=SUMS)
+@no_type_check
+def train_dot(texts, order, batch, step, seed, drop, weights, squares, rates, strengths):
+    """One epoch of one run: all its arrays are changed in place; gives the number of the next step.
+
+    Args:
+        texts: tokens, starts and labels of `PackedTexts`.
+        order: The texts in the order of this epoch.
+        batch: How many texts make an update.
+        step: The number of the first update.
+        seed: Of the dropout masks.
+        drop: Whether half of the numbers are dropped.
+        weights: embeddings, context, output, affine matrix and affine bias; the last two empty for DP.
+        squares: Adagrad's sums of squared gradients, alike.
+        rates: λ, learning rate, its decay and epsilon, in the precision of the weights.
+        strengths: Of L2 and of the penalty on V·W, in the same; and whether the penalty is on the square.
+    """
+    tokens, starts, labels = texts
+    embeddings, context, output, matrix, bias = weights
+    scaling, rate, decay, epsilon = rates
+    decline, penalty, square = strengths
+    kind = embeddings.dtype.type
+    width, outcomes = context.shape[0], output.shape[0]
+    affine = matrix.shape[0] > 0
+    longest = np.max(starts[1:] - starts[:-1])
+    most = min(longest * batch, embeddings.shape[0])
+    slots = np.full(embeddings.shape[0], -1, np.int32)
+    rows = np.empty(most, np.int32)
+    gradients = np.empty((most, width), embeddings.dtype)
+    factors, dropped = np.full((longest, width), kind(1)), np.empty((longest, width), embeddings.dtype)
+    kept = np.full(width, kind(1))
+    weight = np.empty(longest, embeddings.dtype)
+    mean, hidden, back, back_mean = (
+        np.empty(width, embeddings.dtype),
+        np.empty(width, embeddings.dtype),
+        np.empty(width, embeddings.dtype),
+        np.empty(width, embeddings.dtype),
+    )
+    logits = np.empty(outcomes, embeddings.dtype)
+    for begin in range(0, order.shape[0], batch):
+        chosen = order[begin : begin + batch]
+        size = kind(chosen.shape[0])
+        direction = context
+        if affine:
+            direction = np.zeros(width, embeddings.dtype)
+            for k in range(width):
+                add_scaled(direction, context[k], matrix[k])
+        direction_gradient = np.zeros_like(context)
+        output_gradient, matrix_gradient = np.zeros_like(output), np.zeros_like(matrix)
+        bias_gradient = np.zeros_like(bias)
+        used = 0
+        for text in chosen:
+            words = tokens[starts[text] : starts[text + 1]]
+            n = words.shape[0]
+            if drop:
+                key = key_of_text(seed, step, text)
+                write_factors(key, 0, kind(2), kept)
+                for j in range(n):
+                    write_factors(key, j + 1, kind(2), factors[j])
+            alpha = weight[:n]
+            forward(embeddings, words, factors, dropped, direction, scaling, alpha, mean)
+            for k in range(width):
+                hidden[k] = (dot(matrix[k], mean) + bias[k] if affine else mean[k]) * kept[k]
+            for k in range(outcomes):
+                logits[k] = dot(output[k], hidden)
+            turn_to_slopes(logits, kind(labels[text]), size)
+            back[:] = 0
+            for k in range(outcomes):
+                add_scaled(back, logits[k], output[k])
+                add_scaled(output_gradient[k], logits[k], hidden)
+            back *= kept
+            if affine:
+                back_mean[:] = 0
+                for k in range(width):
+                    add_scaled(back_mean, back[k], matrix[k])
+                    add_scaled(matrix_gradient[k], back[k], mean)
+                    bias_gradient[k] += back[k]
+            else:
+                back_mean[:] = back
+            middle = dot(mean, back_mean)
+            for j in range(n):
+                word = words[j]
+                if slots[word] < 0:
+                    slots[word] = used
+                    rows[used] = word
+                    gradients[used] = 0
+                    used += 1
+                share = alpha[j]
+                slope = share * (dot(dropped[j], back_mean) - middle) / scaling
+                row, kept_here, vector = gradients[slots[word]], factors[j], dropped[j]
+                for k in range(width):
+                    row[k] += kept_here[k] * (slope * direction[k] + share * back_mean[k])
+                    direction_gradient[k] += slope * vector[k]
+        context_gradient = direction_gradient
+        if affine:
+            context_gradient = np.zeros_like(context)
+            for k in range(width):
+                context_gradient[k] = dot(matrix[k], direction_gradient)
+                add_scaled(matrix_gradient[k], context[k], direction_gradient)
+        if penalty > 0:
+            add_penalty(context, output, context_gradient, output_gradient, penalty, square)
+        now = rate / (kind(1) + kind(step) * decay)
+        for slot in range(used):
+            row = rows[slot]
+            slots[row] = -1
+            update(embeddings[row], squares[0][row], gradients[slot], now, epsilon)
+        decline_and_update(context, squares[1], context_gradient, decline, now, epsilon)
+        decline_and_update(bias, squares[4], bias_gradient, decline, now, epsilon)
+        for k in range(outcomes):
+            decline_and_update(output[k], squares[2][k], output_gradient[k], decline, now, epsilon)
+        for k in range(matrix.shape[0]):
+            decline_and_update(matrix[k], squares[3][k], matrix_gradient[k], decline, now, epsilon)
+        step += 1
+    return step
+
+
+@compiled(nogil=True, error_model="numpy")
+@no_type_check
+def count_right_dot(texts, weights, scaling):
+    """How many texts DP or DP-A gets right, without dropout."""
+    tokens, starts, labels = texts
+    embeddings, context, output, matrix, bias = weights
+    kind = embeddings.dtype.type
+    width = context.shape[0]
+    affine = matrix.shape[0] > 0
+    direction = context
+    if affine:
+        direction = np.zeros(width, embeddings.dtype)
+        for k in range(width):
+            add_scaled(direction, context[k], matrix[k])
+    longest = np.max(starts[1:] - starts[:-1])
+    factors, dropped = np.full((longest, width), kind(1)), np.empty((longest, width), embeddings.dtype)
+    weight, mean, hidden = np.empty(longest, embeddings.dtype), np.empty_like(context), np.empty_like(context)
+    logits = np.empty(output.shape[0], embeddings.dtype)
+    right = 0
+    for text in range(labels.shape[0]):
+        words = tokens[starts[text] : starts[text + 1]]
+        forward(embeddings, words, factors, dropped, direction, scaling, weight[: words.shape[0]], mean)
+        for k in range(width):
+            hidden[k] = dot(matrix[k], mean) + bias[k] if affine else mean[k]
+        for k in range(output.shape[0]):
+            logits[k] = dot(output[k], hidden)
+        right += guess(logits) == labels[text]
+    return right

@@ -1,0 +1,91 @@
+"""The experiment: train every cell of Table 2, look at the words, judge the claims, write the report."""
+
+from importlib.metadata import version
+from pathlib import Path
+
+from ..recipe import RECIPE, check_begun, keep_recipe
+from ..writing import Reproduction, own_folder, write_reproduction
+from .scales import VARIANTS, scale_named
+
+TOY = (
+    "The sentences are made up and the models small: this run shows that the experiment works, and is not meant to "
+    "confirm the paper's claims."
+)
+
+
+def reproduce_sun2020(
+    out: str | Path,
+    *,
+    scale: str = "smoke",
+    vectors: str | Path | None = None,
+    encoder: str | None = None,
+    engine: str = "local",
+    data: str | Path | None = None,
+    resume: bool = False,
+) -> Reproduction:
+    """Tables 1 and 2, Figures 2 to 5, the made-up sentences and every claim of Sun & Lu (2020), in the folder `out`.
+
+    `scale` is "smoke" (made-up sentences in place of SST), "cpu" (all 112 cells of Table 2; three seeds, one for IMDB)
+    or "paper" (40 epochs, three seeds). Beyond the paper, embeddings also begin as pretrained `vectors` (a GloVe file;
+    by default "glove-50" if it is installed), and a frozen `encoder` (a hub name or folder) reads SST. `engine` is
+    "local" or "ray", which spreads variants and seeds over workers. Every stage is kept in `out`; with `resume` a run
+    goes on to the very same result.
+    """
+    chosen = scale_named(scale)
+    folder = own_folder(out, resume=resume, begun=(RECIPE,))
+    import pandas as pd
+
+    from ...engine import engine as engine_named
+    from ...lab.data import text_statistics
+    from .beyond import next_steps
+    from .criteria import claims_of
+    from .data import data_set
+    from .evidence import Evidence
+    from .made_up import made_up_runs, skewed_runs
+    from .report import TITLE, report_of
+    from .summaries import comparisons, score_summary
+    from .sweeping import penalised, swept
+    from .terms import term_curves
+
+    engine_named(engine)  # so that a wrong name is told before anything is written
+    sets = {name: data_set(name, chosen, data) for name in chosen.seeds}
+    recipe = {"scale": scale, "vectors": None if vectors is None else str(vectors), "encoder": encoder}
+    check_begun(folder, recipe)
+    keep_recipe(folder, recipe)
+    found = [
+        swept(folder / "sweeps", sets[name], variant, seeds, chosen, engine)
+        for name, seeds in chosen.seeds.items()
+        for variant in VARIANTS
+    ]
+    found.append(penalised(folder / "sweeps", sets["sst"], chosen.seeds["sst"], chosen, engine))
+    made_up, made_up_curves = made_up_runs(folder / "made_up", chosen, chosen.seeds["sst"])
+    evidence = Evidence(
+        accuracies=pd.concat([accuracies for accuracies, _ in found], ignore_index=True),
+        words=pd.concat([words for _, words in found if len(words)], ignore_index=True),
+        made_up=made_up,
+        skewed=skewed_runs(folder / "made_up", chosen),
+    )
+    terms = term_curves(folder / "terms", sets["sst"], chosen)
+    more, further = next_steps(folder, sets["sst"], chosen.seeds["sst"], chosen, vectors, encoder)
+    claims = claims_of(evidence)
+    statistics = pd.concat([text_statistics(texts) for texts in sets.values()])
+    facts = {
+        "paper": TITLE,
+        "runs": str(len(evidence.accuracies)),
+        "seeds": ", ".join(f"{name} {len(seeds)}" for name, seeds in chosen.seeds.items()),
+        "epochs at most": ", ".join(f"{variant} {epochs}" for variant, epochs in chosen.epochs.items()),
+        "patience": ", ".join(f"{variant} {epochs or 'none'}" for variant, epochs in chosen.patience.items()),
+        "words of a text": "all" if chosen.longest is None else f"the first {chosen.longest}",
+        "versions": ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch")),
+    }
+    document = report_of(evidence, claims, facts, statistics, terms, made_up_curves, more, TOY if chosen.toy else "")
+    tables = {
+        "table_1": statistics,
+        "table_2": evidence.accuracies,
+        "scores": score_summary(evidence.words),
+        "comparisons": comparisons(evidence.words),
+        "made_up": made_up,
+        "skewed": evidence.skewed,
+        **further,
+    }
+    return write_reproduction(folder, document, claims, tables)

@@ -1,0 +1,180 @@
+"""Every claim of sun2020 on figures made by hand: all hold on what the paper shows, and each fails by its own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import mannwhitneyu
+
+from attnscope.reproduce.sun2020.criteria import CRITERIA, claims_of
+from attnscope.reproduce.sun2020.evidence import Evidence
+from attnscope.reproduce.sun2020.paper import TITLES, accuracy_in_paper
+from attnscope.reproduce.sun2020.ranks import compared
+from attnscope.reproduce.sun2020.scales import PENALTIES, SCALINGS, VARIANTS
+from attnscope.reproduce.sun2020.word_tables import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE
+
+ON_ACCURACY = "dp-collapses-at-lambda-0001 dp-poor-at-lambda-1 dp-flat-from-lambda-10 dpl-barely-affected".split()
+ON_WORDS = (
+    "polarity-signs-at-lambda-10 polar-tokens-attended-at-lambda-10 gap-follows-sign-of-vw-at-lambda-100"
+    " penalty-closes-gap-without-accuracy-loss label-tokens-attended-20news2 additive-behaves-alike"
+    " polar-weights-above-neutral synthetic-dot-products vw-smaller-when-balanced weights-follow-scores"
+    " relative-weight-outlier neutral-effect-survives-frequency-matching"
+).split()
+SEEDS = (1, 2)
+WORDS = 60
+COLUMNS = ("data", "variant", "scaling", "seed", "penalty")
+
+
+def accuracies() -> pd.DataFrame:
+    """The paper's own Table 2 for every seed, and the same accuracy with a penalty."""
+    rows = [
+        (data, variant, scaling, seed, 0.0, accuracy_in_paper(data, variant, scaling) / 100)
+        for data in TITLES
+        for variant in VARIANTS
+        for scaling in SCALINGS
+        for seed in SEEDS
+    ]
+    rows += [("sst", "dot", 100.0, seed, strength, 0.81) for seed in SEEDS for strength in PENALTIES]
+    return pd.DataFrame(rows, columns=[*COLUMNS, "test_accuracy"])
+
+
+def spread(middle: float) -> np.ndarray:
+    return middle + np.linspace(-0.5, 0.5, WORDS)
+
+
+def words_of(run: tuple[object, ...], kinds: dict[str, tuple[float, float, float]], product: float) -> pd.DataFrame:
+    """Words whose polarity, attention and weight lie around these middles."""
+    told = dict(zip(COLUMNS, run, strict=True)) | {"context_dot_output": product}
+    tables = []
+    for kind, middles in kinds.items():
+        columns = {
+            name: spread(middle) for name, middle in zip(("polarity", "attention", "weight"), middles, strict=True)
+        }
+        tables.append(pd.DataFrame({"kind": kind, **columns} | told))
+    if run[0] == "sst":
+        tables.append(pd.DataFrame({"kind": OUTLIER, "attention": [-1.0, -0.9, -0.2]} | told))
+    return pd.concat(tables)
+
+
+def words() -> pd.DataFrame:
+    """λ = 10 as in Figures 2, 4 and 5, λ = 100 as in Figure 3 with V·W below zero, and no gap under a penalty."""
+    moderate = {
+        POSITIVE: (2.0, 1.0, 1.0),
+        NEGATIVE: (-2.0, 1.5, 1.5),
+        NEUTRAL: (0.1, 0.0, 0.0),
+        MATCHED: (0.1, 0.1, 0.0),
+    }
+    large = {POSITIVE: (3.0, -0.4, 0.0), NEGATIVE: (-3.0, 0.4, 0.0), NEUTRAL: (0.0, 0.0, 0.0)}
+    closed = {POSITIVE: (3.0, 0.2, 0.0), NEGATIVE: (-3.0, 0.2, 0.0), NEUTRAL: (0.0, 0.0, 0.0)}
+    labels = {"guns": (2.0, 1.0, 0.0), "med": (2.0, 1.0, 0.0), "bikes": (2.0, 1.0, 0.0), NEUTRAL: (0.0, 0.0, 0.0)}
+    found = []
+    for seed in SEEDS:
+        found += [words_of((data, "dot", 10.0, seed, 0.0), moderate, 0.1) for data in ("sst", "imdb", "20news1")]
+        found.append(words_of(("sst", "additive", 10.0, seed, 0.0), moderate, 0.1))
+        found.append(words_of(("sst", "dot", 100.0, seed, 0.0), large, -2.0))
+        found.append(words_of(("20news2", "dot", 10.0, seed, 0.0), labels, 0.1))
+        found += [words_of(("sst", "dot", 100.0, seed, strength), closed, 0.0) for strength in PENALTIES]
+    return pd.concat(found, ignore_index=True)
+
+
+def made() -> Evidence:
+    row = {"positive-positive": 2.0, "negative-negative": 2.1, "positive-negative": -1.9}
+    row |= {"positive-neutral": 0.01, "negative-neutral": -0.02, "neutral-neutral": 0.0}
+    made_up = pd.DataFrame([{"set": "I", "penalty": 0.0, "seed": seed, **row} for seed in SEEDS])
+    skewed = pd.DataFrame([{"share": share, "seed": 1, "V·W": -share} for share in (0.5, 0.6, 0.7, 0.8, 0.9)])
+    return Evidence(accuracies(), words(), made_up, skewed)
+
+
+def accuracy(data: str, variant: str, scaling: float, value: float) -> Evidence:
+    """One seed with another accuracy."""
+    table = accuracies()
+    at = (table["data"] == data) & (table["variant"] == variant) & (table["scaling"] == scaling) & (table["seed"] == 2)
+    table.loc[at, "test_accuracy"] = value
+    return replace(made(), accuracies=table)
+
+
+def changed(column: str, kind: str, value: float, **run: object) -> Evidence:
+    """The words of one kind in one seed of some runs with another score."""
+    table = words()
+    at = (table["kind"] == kind) & (table["seed"] == 2)
+    for name, wanted in run.items():
+        at &= table[name] == wanted
+    assert at.any()
+    table.loc[at, column] = value + np.linspace(-0.5, 0.5, int(at.sum()))
+    return replace(made(), words=table)
+
+
+def test_the_claims_are_those_of_the_issue():
+    assert [criterion.id for criterion in CRITERIA] == [
+        *(f"{claim}-{data}" for data in TITLES for claim in ON_ACCURACY),
+        *ON_WORDS,
+    ]
+
+
+def test_all_hold_on_what_the_paper_shows():
+    assert {claim.id: claim.here for claim in claims_of(made()) if not claim.holds} == {}
+
+
+DOT = {"variant": "dot", "penalty": 0.0}
+FAILING: list[tuple[str, Callable[[], Evidence]]] = [
+    ("dp-collapses-at-lambda-0001-sst", lambda: accuracy("sst", "dot", 0.001, 0.7)),
+    ("dp-poor-at-lambda-1-imdb", lambda: accuracy("imdb", "dot", 1.0, 0.88)),
+    ("dp-flat-from-lambda-10-20news1", lambda: accuracy("20news1", "dot", 10000.0, 0.8)),
+    ("dpl-barely-affected-20news2", lambda: accuracy("20news2", "dot_lstm", 0.001, 0.8)),
+    ("polarity-signs-at-lambda-10", lambda: changed("polarity", POSITIVE, -1.0, data="imdb", scaling=10.0, **DOT)),
+    ("polarity-signs-at-lambda-10", lambda: changed("polarity", NEUTRAL, 0.9, data="imdb", scaling=10.0, **DOT)),
+    ("polar-tokens-attended-at-lambda-10", lambda: changed("attention", POSITIVE, -1.0, data="20news1", **DOT)),
+    ("gap-follows-sign-of-vw-at-lambda-100", lambda: changed("attention", POSITIVE, 1.0, scaling=100.0, **DOT)),
+    ("penalty-closes-gap-without-accuracy-loss", lambda: changed("attention", POSITIVE, 2.0, scaling=100.0)),
+    ("label-tokens-attended-20news2", lambda: changed("attention", NEUTRAL, 2.0, data="20news2")),
+    ("additive-behaves-alike", lambda: changed("attention", NEGATIVE, -1.0, variant="additive")),
+    ("polar-weights-above-neutral", lambda: changed("weight", NEUTRAL, 3.0, data="sst", scaling=10.0, **DOT)),
+    ("weights-follow-scores", lambda: changed("weight", POSITIVE, 3.0, data="sst", scaling=10.0, **DOT)),
+    ("relative-weight-outlier", lambda: changed("attention", OUTLIER, 5.0, data="sst", scaling=10.0, **DOT)),
+    ("neutral-effect-survives-frequency-matching", lambda: changed("attention", MATCHED, 1.6, data="sst", **DOT)),
+    ("synthetic-dot-products", lambda: replace(made(), made_up=made().made_up.assign(**{"positive-negative": 0.5}))),
+    ("vw-smaller-when-balanced", lambda: replace(made(), skewed=made().skewed.replace({"V·W": {-0.5: 2.0}}))),
+]
+
+
+@pytest.mark.parametrize(("claim", "evidence"), FAILING)
+def test_one_seed_is_enough_to_fail(claim: str, evidence: Callable[[], Evidence]):
+    verdicts = {found.id: found.holds for found in claims_of(evidence())}
+    assert verdicts[claim] is False
+
+
+def test_every_claim_can_fail():
+    assert {name.removesuffix(f"-{data}") for name, _ in FAILING for data in ("", *TITLES)} >= {*ON_ACCURACY, *ON_WORDS}
+
+
+def test_what_is_not_run_is_not_judged():
+    evidence = made()
+    only = replace(
+        evidence,
+        accuracies=evidence.accuracies[evidence.accuracies["data"] == "sst"],
+        words=evidence.words[evidence.words["data"] == "sst"],
+    )
+    claims = {claim.id: claim for claim in claims_of(only)}
+    assert claims["dp-poor-at-lambda-1-imdb"].holds is None
+    assert "imdb is not run at this scale" in claims["dp-poor-at-lambda-1-imdb"].note
+    assert claims["label-tokens-attended-20news2"].holds is None
+    assert claims["polarity-signs-at-lambda-10"].holds is True
+
+
+def test_a_stronger_penalty_that_costs_accuracy_does_not_count():
+    evidence = made()
+    table = evidence.accuracies.copy()
+    table.loc[table["penalty"] > 0, "test_accuracy"] = 0.7
+    claims = {claim.id: claim.holds for claim in claims_of(replace(evidence, accuracies=table))}
+    assert claims["penalty-closes-gap-without-accuracy-loss"] is False
+
+
+def test_groups_are_compared_by_pairs():
+    random = np.random.default_rng(0)
+    first, second = random.normal(0.5, 1, 40), np.round(random.normal(0, 1, 30), 1)
+    pairs = [(one > other) + 0.5 * (one == other) for one in first for other in second]
+    found = compared(first, second)
+    assert found.above == pytest.approx(np.mean(pairs))
+    assert found.p == pytest.approx(mannwhitneyu(first, second, alternative="greater").pvalue)

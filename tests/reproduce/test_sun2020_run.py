@@ -1,0 +1,120 @@
+"""The whole experiment on made-up sentences: its files, its resuming to the same bytes, and what it refuses."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from attnscope.cli import app
+from attnscope.errors import BadInput
+from attnscope.lab.data import PackedTexts, toy_polarity
+from attnscope.lab.models import AttentionClassifier
+from attnscope.reproduce import read_claims
+from attnscope.reproduce.sun2020 import made_up, reproduce_sun2020, sweeping
+from attnscope.reproduce.sun2020.data import shortened
+from attnscope.reproduce.sun2020.scales import SCALINGS, VARIANTS, scale_named
+from attnscope.reproduce.sun2020.word_tables import kinds_of, word_table
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A finished run, made by the command."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    found = CliRunner().invoke(app, ["reproduce", "sun2020", "--json", "--out", str(out)])
+    assert found.exit_code == 0, found.output
+    assert [claim["id"] for claim in json.loads(found.stdout)["claims"]] == [claim.id for claim in read_claims(out)]
+    return out
+
+
+def test_everything_is_written(whole):
+    files = {path.relative_to(whole).as_posix() for path in whole.rglob("*") if path.is_file()}
+    assert {"report.md", "report.html", "claims.json", "recipe.json"} <= files
+    assert {f"tables/{name}.csv" for name in "table_1 table_2 scores comparisons made_up skewed".split()} <= files
+    for name in "table_2 fig02_scores fig03_scores fig04_additive fig04_lstm fig05_weights gap_over_vw skew".split():
+        assert any(path.startswith(f"figures/{name}.") for path in files), name
+    assert not any("unfinished" in path for path in files)
+    table = pd.read_csv(whole / "tables" / "table_2.csv")
+    plain = table[table["penalty"] == 0]
+    assert sorted(zip(plain["variant"], plain["scaling"], strict=True)) == sorted(
+        (variant, scaling) for variant in VARIANTS for scaling in SCALINGS
+    )
+    assert "The sentences are made up" in (whole / "report.md").read_text()
+
+
+def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(made_up, "_seen", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce_sun2020(out)
+    assert not (out / "claims.json").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping, "sweep_groups", stopped)  # what is kept is not trained again
+        reproduce_sun2020(out, resume=True)
+    for name in ("report.md", "claims.json", "tables/table_2.csv", "tables/comparisons.csv", "tables/made_up.csv"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_made_up_sentences_are_learned_by_plain_descent(tmp_path):
+    """A run of the study against the same steps by PyTorch's own SGD, without dropout's masks: one update of all."""
+    scale = scale_named("smoke")
+    data = toy_polarity()
+    told = made_up._Run(tmp_path / "run.json", data, made_up.RunSettings("dot", 10.0, 1), 1, scale.width, {})
+    recipe = made_up.Recipe(
+        scale.width, 1, len(data.train), 0.015 * made_up.STEADY, 0, 0, "float64", None, made_up.STEADY
+    )
+    (state,) = made_up.begun(data, [told.settings], recipe)
+    model = AttentionClassifier(data.vocabulary, scaling=10.0, classes=data.classes, width=scale.width, dropout=0.0)
+    model.double().load_state_dict({name: torch.from_numpy(array.copy()) for name, array in state.weights.items()})
+    made_up.train_epoch(data, 0, recipe, [state])
+    ids, real = (torch.from_numpy(table) for table in data.train.padded(np.arange(len(data.train))))
+    descent = torch.optim.SGD(model.parameters(), 0.015)
+    model.loss(model(ids, real), torch.from_numpy(data.train.labels)).backward()
+    descent.step()
+    for name, weights in model.state_dict().items():
+        assert torch.from_numpy(state.weights[name]).allclose(weights, atol=1e-9), name
+
+
+def test_words_have_what_the_model_gives_them():
+    data = toy_polarity()
+    torch.manual_seed(0)
+    model = (
+        AttentionClassifier(data.vocabulary, scaling=2.0, classes=data.classes, width=8).eval().requires_grad_(False)
+    )
+    table = word_table(data, model, kinds_of(data))
+    row = table.iloc[3]
+    number = data.vocabulary.encode([row["word"]])[0]
+    vector = model.embeddings.weight[number]
+    assert row["polarity"] == pytest.approx(float(vector @ model.output.weight[0]), abs=1e-6)
+    assert row["attention"] == pytest.approx(float(vector @ model.context) / 2, abs=1e-6)
+    counted = sum(int((text == number).sum()) for text in data.train)
+    assert row["count"] == counted
+    weights = []
+    for text in data.test:
+        scores = np.array([float(model.embeddings.weight[token] @ model.context) / 2 for token in text])
+        shares = np.exp(scores) / np.exp(scores).sum()
+        weights += [share for share, token in zip(shares, text, strict=True) if token == number]
+    assert row["weight"] == pytest.approx(np.mean(weights), abs=1e-6)
+    assert set(table["kind"]) == {"positive", "negative", "neutral", "neutral of like frequency"}
+
+
+def test_long_texts_are_cut():
+    texts = PackedTexts.of([[2, 3, 4, 5], [6], [7, 8]], [0, 1, 1])
+    assert [list(text) for text in shortened(texts, 2)] == [[2, 3], [6], [7, 8]]
+
+
+def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path):
+    with pytest.raises(BadInput, match="no scale 'large'"):
+        reproduce_sun2020(tmp_path / "large", scale="large")
+    with pytest.raises(BadInput):
+        reproduce_sun2020(tmp_path / "cpu", scale="cpu", data=tmp_path / "nowhere")
+    with pytest.raises(BadInput, match="no engine"):
+        reproduce_sun2020(tmp_path / "engine", engine="steam")
+    assert not any(tmp_path.iterdir())
