@@ -257,3 +257,21 @@ def test_narrow_and_wide_nothing_leaves_the_page(page, seen, tmp_path, scheme):
         after(page, lambda width=width: page.set_viewport_size({"width": width, "height": 900}))
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     assert seen.errors == []
+
+
+def test_rows_that_come_while_a_notebook_moves_the_view_are_not_lost(page, seen, tmp_path):
+    """Taken off its page and put back before the screen is drawn: no change of size tells the view."""
+    view = learning(rows_of(), title="Moved")
+    opened(page, view, tmp_path / "learning.html")
+    view.add(rows_of([100]))
+    moved = """async (payload) => {
+        const el = document.querySelector("[data-view]");
+        const parent = el.parentNode;
+        el.remove();
+        attnscopeHost.models[0].set("payload", payload);
+        for (let turn = 0; turn < 20; turn++) await null;
+        parent.append(el);
+    }"""
+    after(page, lambda: page.evaluate(moved, dict(view.payload)))
+    assert scenes(page)[0]["curves"][0]["points"][-1][0] == 100
+    assert seen.errors == []

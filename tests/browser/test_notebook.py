@@ -128,12 +128,12 @@ def test_a_click_in_the_notebook_comes_back_to_python(lab, page, seen):
 
     # what Python adds is drawn in the view that stands there, and what is chosen in it stays
     curves = page.locator(".view.learning")
-    expect(curves.locator(".readout .step")).to_have_text("Step 2 latest")
+    expect(curves.locator(".readout .step")).to_have_text("Step 1 latest")
     curves.get_by_role("button", name="Step before").click()
     page.evaluate("jupyterapp.shell.currentWidget.content.activeCellIndex = 5")
     page.evaluate("void jupyterapp.commands.execute('notebook:run-cell')")
-    page.wait_for_function("document.querySelector('.learning .lines').scene.curves[0].points.length === 4")
-    expect(curves.locator(".readout .step")).to_have_text("Step 1")
+    page.wait_for_function("document.querySelector('.learning .lines').scene.curves[0].points.length === 3")
+    expect(curves.locator(".readout .step")).to_have_text("Step 0")
     curves.get_by_role("button", name="Latest").click()
-    expect(curves.locator(".readout td")).to_have_text(["0.75"])
+    expect(curves.locator(".readout td")).to_have_text(["0.5"])
     assert [error for error in seen.errors if "attnscope" in error or "blob:" in error] == []

@@ -248,6 +248,7 @@ def test_many_curves_have_a_legend_and_many_names_that_of_their_groups(tmp_path)
     assert "word3" not in texts
 
 
+@pytest.mark.filterwarnings("ignore:Glyph")
 def test_hostile_names_are_printed(tmp_path):
     names = {r"$\frac$": "a$b$", "b\x1b\x00": "", "\ud800": "", "<script>alert(1)</script>": "", "W" * 10_000: ""}
     view = learning(rows_of(names=names))

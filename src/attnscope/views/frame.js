@@ -209,7 +209,11 @@ export class Frame {
     if (this.#pending) return this.#pending;
     this.#pending = this.#last.then(async () => {
       this.#pending = null;
-      if (!this.el.isConnected) return; // a notebook has taken the view off its page
+      if (!this.el.isConnected) {
+        // a notebook has taken the view off its page; put back before a frame is drawn, no change of size would tell
+        requestAnimationFrame(() => this.el.isConnected && this.redraw());
+        return;
+      }
       for (const control of this.#controls) control.refresh();
       await this.draw();
       this.fillTable();
