@@ -3,10 +3,10 @@
 Plain descent at a rate of .015, 200 sentences to a step, λ = 10, W from U(-1, 1), dropout of a half.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ...files import written_atomically
 from ...lab.data import ClassifiedTexts, synthetic_polarity
 from ...lab.models import AttentionClassifier
 from ...lab.polarity_training import curves
@@ -23,6 +22,7 @@ from ...lab.sweep import begun, train_epoch
 from ...lab.sweep_recipe import Recipe
 from ...lab.sweep_runs import RunSettings
 from ...progress import items_done
+from .kept_rows import Rows, kept_rows
 from .scales import Scale
 from .sweeping import MODERATE
 from .word_tables import NEGATIVE, NEUTRAL, POSITIVE
@@ -81,11 +81,11 @@ def skewed_runs(folder: Path, scale: Scale) -> pd.DataFrame:
     return _ends(runs, _all_seen(runs, "Skewed sentences"))
 
 
-def _ends(runs: Iterable[_Run], seen: Iterable[list[dict[str, Any]]]) -> pd.DataFrame:
+def _ends(runs: Iterable[_Run], seen: Iterable[Rows]) -> pd.DataFrame:
     return pd.DataFrame([run.told | rows[-1] for run, rows in zip(runs, seen, strict=True)]).drop(columns="probe")
 
 
-def _all_seen(runs: Sequence[_Run], title: str) -> list[list[dict[str, Any]]]:
+def _all_seen(runs: Sequence[_Run], title: str) -> list[Rows]:
     """What was seen of each run; those that are left go side by side."""
     with ThreadPoolExecutor(torch.get_num_threads()) as pool, items_done(title) as watch:
         found = []
@@ -95,11 +95,13 @@ def _all_seen(runs: Sequence[_Run], title: str) -> list[list[dict[str, Any]]]:
         return found
 
 
-def _seen(run: _Run) -> list[dict[str, Any]]:
+def _seen(run: _Run) -> Rows:
     """What the probe saw of one run, trained now or before."""
-    if run.path.exists():
-        kept: list[dict[str, Any]] = json.loads(run.path.read_text(encoding="utf-8"))
-        return kept
+    return kept_rows(run.path, partial(_watched, run))
+
+
+def _watched(run: _Run) -> Rows:
+    """Train a run, and look at it from time to time."""
     recipe = Recipe(run.width, run.epochs, BATCH, RATE * STEADY, 0.0, 0.5, "float32", None, epsilon=STEADY)
     states = begun(run.data, [run.settings], recipe)
     dice = np.random.default_rng(run.settings.seed)
@@ -110,8 +112,6 @@ def _seen(run: _Run) -> list[dict[str, Any]]:
         train_epoch(run.data, epoch, recipe, states)
         if epoch + 1 in looks:
             rows.append(_looked_at(run, states[0].step, states[0].weights))
-    with written_atomically(run.path) as temporary:
-        temporary.write_text(json.dumps(rows) + "\n", encoding="utf-8")
     return rows
 
 

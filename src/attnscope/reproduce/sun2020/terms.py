@@ -1,16 +1,15 @@
 """What drives the scores of words while a classifier learns from real text: the terms A to F over the first epochs."""
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from ...files import written_atomically
 from ...lab.data import ClassifiedTexts
 from ...lab.models import AttentionClassifier
 from ...lab.polarity_training import curves, train_watched
 from ...lab.probes import WatchedTerms
+from .kept_rows import Rows, kept_rows
 from .scales import Scale
 from .sweeping import LARGE, MODERATE
 from .word_tables import NEGATIVE, NEUTRAL, POSITIVE, kinds_of
@@ -21,19 +20,16 @@ SEED = 1
 
 def term_curves(folder: Path, data: ClassifiedTexts, scale: Scale) -> pd.DataFrame:
     """Rows of scaling (λ), step, quantity, name, group and value."""
-    drawn = [
-        {"scaling": scaling, **row}
-        for scaling in (MODERATE, LARGE)
-        for row in curves(_seen(folder / f"terms-{scaling:g}.json", data, scaling, scale))
-    ]
+    drawn = []
+    for scaling in (MODERATE, LARGE):
+        path = folder / f"terms-{scaling:g}.json"
+        rows = kept_rows(path, partial(_watched, path, data, scaling, scale))
+        drawn += [{"scaling": scaling, **row} for row in curves(rows)]
     return pd.DataFrame(drawn)
 
 
-def _seen(path: Path, data: ClassifiedTexts, scaling: float, scale: Scale) -> list[dict[str, Any]]:
-    """What the probe saw of a run, trained now or before."""
-    if path.exists():
-        kept: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return kept
+def _watched(path: Path, data: ClassifiedTexts, scaling: float, scale: Scale) -> Rows:
+    """What the probe sees of a run that is trained now; until it is done, a checkpoint lies beside the file."""
     steps = EPOCHS * -(-len(data.train) // 100)
     looks = {round(look * steps / LOOKS) for look in range(LOOKS + 1)}
     chosen = {kind: numbers for kind, numbers in kinds_of(data).items() if kind in {POSITIVE, NEGATIVE, NEUTRAL}}
@@ -46,8 +42,5 @@ def _seen(path: Path, data: ClassifiedTexts, scaling: float, scale: Scale) -> li
         seed=SEED,
         probes=lambda model: [WatchedTerms(model, data.train, chosen, steps=looks)],
     )
-    seen = [row for row in log if "probe" in row]
-    with written_atomically(path) as temporary:
-        temporary.write_text(json.dumps(seen) + "\n", encoding="utf-8")
     checkpoint.unlink(missing_ok=True)
-    return seen
+    return [row for row in log if "probe" in row]
