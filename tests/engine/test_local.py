@@ -61,5 +61,5 @@ def test_an_engine_is_a_name_or_a_function() -> None:
     assert engine("local") is local.run
     assert engine("ray") is ENGINES["ray"]
     assert engine(own) is own
-    with pytest.raises(BadInput, match=r"no engine 'dask': choose one of local, ray, or pass a function\."):
+    with pytest.raises(BadInput, match=r"no engine 'dask': choose one of local, cores, ray, or pass a function\."):
         engine("dask")

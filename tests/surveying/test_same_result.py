@@ -63,6 +63,12 @@ def test_results_may_come_in_any_order(small, lab) -> None:
     lab.assert_identical(survey(small(), corpus, shard_size=2), survey(small(), corpus, shard_size=2, engine=backwards))
 
 
+def test_on_all_cores(lab) -> None:
+    asked = {"corpus": "demo", "statistics": ["distance"], "limit": 24, "threads": 1, "shard_size": 8}
+    there = survey("demo", **asked, engine="cores", engine_options={"workers": 2})
+    lab.assert_identical(there, survey("demo", **asked))
+
+
 def test_a_model_by_name_and_the_model_itself(demo, lab) -> None:
     by_name = survey("demo", "demo", limit=20)
     lab.assert_identical(by_name, survey(demo, "demo", limit=20))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import BadInput, WorkerDied
-from . import local, ray
+from . import cores, local, ray
 from .checkpoint import load_checkpoint, save_checkpoint
 from .folder import checked_folder
 from .recipe import check_recipe
@@ -12,7 +12,7 @@ from .recipe import check_recipe
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 
 # All have the signature of `local.run`; more options are keywords. Our ray.py imports the library only when it runs.
-ENGINES: dict[str, Engine] = {"local": local.run, "ray": ray.run}
+ENGINES: dict[str, Engine] = {"local": local.run, "cores": cores.run, "ray": ray.run}
 
 
 def engine(name: str | Engine) -> Engine:

@@ -131,8 +131,10 @@ def _with_options(engine: str | Engine, threads: int, options: Mapping[str, Any]
     told = dict(options or {})
     if engine == "local" and told:
         raise BadInput(f"The local engine takes no options, but {', '.join(told)} were given.")
-    if engine == "ray":
+    if engine in ("cores", "ray"):
         told.setdefault("threads", threads)
+    if engine == "cores" and "address" in told:
+        raise BadInput("The engine cores has no address: it is this machine.")
     return partial(engine_named(engine), **told) if told else engine_named(engine)
 
 

@@ -40,9 +40,9 @@ def survey(
     special tokens of others.
 
     With a folder `out` every shard of `shard_size` texts is kept when it is done, and `resume` goes on from there to
-    the very same tables. `engine` is "local" or "ray". The result has the same bits for any engine and any number of
-    workers on machines of one kind, as long as the `threads` of each are as many. `watch` is told of progress after
-    every shard.
+    the very same tables. `engine` is "local", "cores" or "ray". The result has the same bits for any engine and any
+    number of workers on machines of one kind, as long as the `threads` of each are as many. `watch` is told of progress
+    after every shard.
     """
     asked = checked(
         corpus,

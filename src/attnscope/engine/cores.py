@@ -1,0 +1,109 @@
+"""The engine of all cores: several processes of this machine, each with a worker of its own.
+
+For work that one process cannot spread well, such as many small trainings: two processes of one thread do more than one
+process of two threads. A worker that is asked to end, or whose asker is gone, ends after its item at the latest.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterable
+from itertools import islice
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, TypeVar
+
+from ..errors import BadInput, WorkerDied
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run(
+    make_worker: Callable[[], Callable[[Item], Result]],
+    items: Iterable[tuple[int, Item]],
+    *,
+    workers: int | None = None,
+    threads: int = 1,
+) -> Generator[tuple[int, Result], None, None]:
+    """Give the result of each numbered item as it comes.
+
+    An error in the work is raised here as it was there. Close the generator to stop early: its processes are ended.
+
+    Args:
+        make_worker: Called once in each process; it must be importable there, such as a function of a module or a
+            `functools.partial` of one, and a script that asks needs the usual `if __name__ == "__main__":`.
+        items: Read as workers become free.
+        workers: How many processes; as many as this process may use cores if not given.
+        threads: Of each worker.
+    """
+    for name, number in (("workers", workers), ("threads", threads)):
+        if number is not None and number < 1:
+            raise BadInput(f"The engine cores needs at least 1 for {name}, not {number}.")
+    return _results(make_worker, iter(items), workers or len(os.sched_getaffinity(0)), threads)
+
+
+def _results(
+    make_worker: Callable[[], Callable[[Any], Any]], source: Any, workers: int, threads: int
+) -> Generator[tuple[int, Any], None, None]:
+    """Hand an item to each worker, and the next to whoever is done."""
+    # spawn, because a fork of a process with running threads may hang
+    context = get_context("spawn")
+    busy: dict[Any, tuple[SpawnProcess, int]] = {}
+    processes: list[SpawnProcess] = []
+    try:
+        for number, item in islice(source, workers):
+            own, there = context.Pipe()
+            process = context.Process(target=_work, args=(there, make_worker, threads), daemon=True)
+            process.start()
+            there.close()  # so that the end of the process is the end of the pipe
+            processes.append(process)
+            own.send(item)
+            busy[own] = (process, number)
+        while busy:
+            for ready in wait(list(busy)):
+                here: Any = ready
+                process, number = busy.pop(here)
+                try:
+                    result, error = here.recv()
+                except EOFError:
+                    process.join()
+                    raise WorkerDied(
+                        f"The process that worked on item {number} died with exit code {process.exitcode}, perhaps "
+                        "for want of memory: have fewer workers."
+                    ) from None
+                if error is not None:
+                    raise error
+                following = next(source, None)
+                if following is None:
+                    here.close()
+                else:
+                    here.send(following[1])
+                    busy[here] = (process, following[0])
+                yield number, result
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+def _work(there: Any, make_worker: Callable[[], Callable[[Any], Any]], threads: int) -> None:
+    """What a process does: item in, result or error out, until there are no more."""
+    os.environ["TTY_COMPATIBLE"] = "0"  # several progress bars on one terminal write over each other
+    import torch
+
+    torch.set_num_threads(threads)
+    work = None
+    while True:
+        try:
+            item = there.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            work = work or make_worker()
+            answer: tuple[Any, Exception | None] = (work(item), None)
+        except KeyboardInterrupt:
+            return  # the process that asked is told too, and raises
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the work was asked for
+            answer = (None, error)
+        there.send(answer)

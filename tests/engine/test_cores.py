@@ -1,0 +1,78 @@
+"""The engine of all cores: processes of this machine."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import torch
+
+from attnscope.engine import cores
+from attnscope.errors import BadInput, WorkerDied
+
+
+def squares() -> Callable[[int], tuple[int, int, int]]:
+    return lambda number: (number * number, os.getpid(), torch.get_num_threads())
+
+
+def refusing(word: str) -> Callable[[int], int]:
+    def work(number: int) -> int:
+        if number == 2:
+            raise BadInput(f"There is no {word}.")
+        return number
+
+    return work
+
+
+def killed() -> Callable[[int], None]:
+    return lambda _number: os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleeping() -> Callable[[float], int]:
+    def work(seconds: float) -> int:
+        time.sleep(seconds)
+        return os.getpid()
+
+    return work
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_items_are_spread_over_processes() -> None:
+    found = dict(cores.run(squares, enumerate(range(6)), workers=2))
+    assert {number: result[0] for number, result in found.items()} == {n: n * n for n in range(6)}
+    processes = {result[1] for result in found.values()}
+    assert len(processes) <= 2
+    assert os.getpid() not in processes
+    assert {result[2] for result in found.values()} == {1}
+    assert not any(alive(process) for process in processes)
+
+
+def test_an_error_arrives_as_it_was() -> None:
+    with pytest.raises(BadInput, match=r"There is no key\."):
+        list(cores.run(partial(refusing, "key"), enumerate(range(4)), workers=1))
+
+
+def test_a_dead_worker_is_told() -> None:
+    with pytest.raises(WorkerDied, match="item 0 died with exit code -9"):
+        list(cores.run(killed, [(0, 0)], workers=1))
+
+
+def test_closing_ends_the_processes() -> None:
+    results = cores.run(sleeping, enumerate([0.0, 600.0]), workers=1)
+    _, process = next(results)
+    results.close()
+    assert not alive(process)
+
+
+def test_wrong_numbers_are_refused() -> None:
+    with pytest.raises(BadInput, match="at least 1 for workers, not 0"):
+        cores.run(squares, [], workers=0)
