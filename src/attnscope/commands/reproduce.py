@@ -49,7 +49,8 @@ def reproduce(
         str | None, typer.Option(help="wu2020: how classes are learned, sigmoid as in the paper's code, or softmax.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help="sun2020: local, or ray, which spreads the models to train over workers.")
+        str | None,
+        typer.Option(help="sun2020, snell2021: local, or cores or ray, which spread the models to train over workers."),
     ] = None,
     parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
     limit: Annotated[

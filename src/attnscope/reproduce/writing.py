@@ -74,11 +74,15 @@ def write_reproduction(
 
 
 def _draw(plot: Plot, stem: Path) -> Path:
-    """Draw a figure as shapes, or as a picture of dots where those take many bytes and a picture takes fewer."""
-    shapes = plot.save(stem.with_suffix(".svg"))
+    """Draw a figure as shapes, or as a picture of dots where those take many bytes and a picture takes fewer.
+
+    A name may have a point in it, such as `penalty_0.001`, which is no suffix.
+    """
+    shapes = plot.save(stem.with_name(f"{stem.name}.svg"))
     if shapes.stat().st_size <= LARGEST_DRAWING:
         return shapes
-    smaller, larger = sorted([shapes, plot.save(stem.with_suffix(".png"))], key=lambda path: path.stat().st_size)
+    dots = plot.save(stem.with_name(f"{stem.name}.png"))
+    smaller, larger = sorted([shapes, dots], key=lambda path: path.stat().st_size)
     larger.unlink()
     return smaller
 

@@ -44,14 +44,14 @@ def accuracy_over_scaling(accuracies: pd.DataFrame) -> Plot:
 
 def score_distributions(panels: Mapping[str, tuple[pd.DataFrame, str]], caption: str) -> Plot:
     """Figures 2 to 4: how a score is spread over the words of each kind; a panel is a table of words and a column."""
-    across = min(3, len(panels))
+    across = 2 if len(panels) == 4 else min(3, len(panels))
     with drawn_figure(PAGE, 1.75 * -(-len(panels) // across) + 0.2) as figure:
-        grid = figure.subplots(-(-len(panels) // across), across, squeeze=False).flat
+        grid = list(figure.subplots(-(-len(panels) // across), across, squeeze=False).flat)
         for axes, (title, (table, column)) in zip(grid, panels.items(), strict=False):
             _draw_spread(axes, table, column)
             axes.set(title=title, yticks=[], xlabel=f"{column.replace('_', ' ')} score")
             axes.legend(frameon=False, fontsize=6)
-        for axes in list(grid)[len(panels) :]:
+        for axes in grid[len(panels) :]:
             axes.set_visible(False)
     return Plot(figure, caption)
 

@@ -182,12 +182,13 @@ def compared_groups(words: pd.DataFrame) -> pd.DataFrame:
 
 
 def pretrained_finding(table: pd.DataFrame) -> str:
-    """What came out, in two sentences and one on accuracy: both pretrained beginnings against the random one."""
+    """What came out, in two sentences, one on accuracy and a caution: both pretrained beginnings against the random one."""
     if table.empty:
         return "No rare word has a pretrained vector."
     told = [sentence for rarity in (UNSEEN, SELDOM) for sentence in _told(table, rarity)]
     right = table.groupby("beginning")["test_accuracy"].mean()
     told.append(f"Test accuracy is {right[RANDOM]:.3f}, {right[PRETRAINED]:.3f} and {right[OWN_SIZE]:.3f}.")
+    told.append("Vectors of their own size were tried after the first result was seen, which makes them a hint only.")
     return " ".join(told)
 
 

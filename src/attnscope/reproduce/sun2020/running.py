@@ -28,8 +28,8 @@ def reproduce_sun2020(
     `scale` is "smoke" (made-up sentences in place of SST), "cpu" (all 112 cells of Table 2; three seeds, one for IMDB)
     or "paper" (40 epochs, three seeds). Beyond the paper, embeddings also begin as pretrained `vectors` (a GloVe file;
     by default "glove-50" if it is installed), and a frozen `encoder` (a hub name or folder) reads SST. `engine` is
-    "local" or "ray", which spreads variants and seeds over workers. Every stage is kept in `out`; with `resume` a run
-    goes on to the very same result.
+    "local", or "cores" or "ray", which spread variants and seeds over workers. Every stage is kept in `out`; with
+    `resume` a run goes on to the very same result.
     """
     chosen = scale_named(scale)
     folder = own_folder(out, resume=resume, begun=(RECIPE,))
