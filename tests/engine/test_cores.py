@@ -2,9 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -70,6 +73,27 @@ def test_closing_ends_the_processes() -> None:
     results = cores.run(sleeping, enumerate([0.0, 600.0]), workers=1)
     _, process = next(results)
     results.close()
+    assert not alive(process)
+
+
+def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "asking.py"
+    script.write_text(
+        "import os, time\n"
+        "from attnscope.engine import cores\n"
+        "def worker():\n"
+        "    return lambda seconds: (time.sleep(seconds), os.getpid())[1]\n"
+        "if __name__ == '__main__':\n"
+        "    for _, process in cores.run(worker, enumerate([0, 600]), workers=1):\n"
+        "        print(process, flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout is not None
+        process = int(asking.stdout.readline())
+        asking.kill()
+    gone = time.monotonic() + 60
+    while alive(process) and time.monotonic() < gone:
+        time.sleep(0.1)
     assert not alive(process)
 
 

@@ -1,13 +1,14 @@
 """The engine of all cores: several processes of this machine, each with a worker of its own.
 
 For work that one process cannot spread well, such as many small trainings: two processes of one thread do more than one
-process of two threads. A worker that is asked to end, or whose asker is gone, ends after its item at the latest.
+process of two threads. A worker ends with the process that asked for it, however that ends.
 """
 
 import os
+import threading
 from collections.abc import Callable, Generator, Iterable
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
@@ -90,6 +91,7 @@ def _results(
 def _work(there: Any, make_worker: Callable[[], Callable[[Any], Any]], threads: int) -> None:
     """What a process does: item in, result or error out, until there are no more."""
     os.environ["TTY_COMPATIBLE"] = "0"  # several progress bars on one terminal write over each other
+    threading.Thread(target=_end_with_asker, daemon=True).start()
     import torch
 
     torch.set_num_threads(threads)
@@ -107,3 +109,11 @@ def _work(there: Any, make_worker: Callable[[], Callable[[Any], Any]], threads: 
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the work was asked for
             answer = (None, error)
         there.send(answer)
+
+
+def _end_with_asker() -> None:
+    """End this process when the one that asked for it is gone, so that none works on for nobody."""
+    asker = parent_process()
+    if asker is not None:
+        asker.join()
+        os._exit(1)
