@@ -10,10 +10,8 @@ from attnscope.bench.one_by_one import OneByOne, PlainClassifier
 from attnscope.errors import BadInput
 from attnscope.lab.data.packed import ClassifiedTexts, PackedTexts
 from attnscope.lab.models.attention_classifier import AttentionClassifier
-from attnscope.lab.sweep import begun, shares, sweep
-from attnscope.lab.sweep_groups import sweep_groups
-from attnscope.lab.sweep_recipe import Recipe
-from attnscope.lab.sweep_runs import RunSettings, RunState, initial_weights
+from attnscope.lab.sweep import Recipe, RunSettings, begun, initial_weights, shares, sweep, sweep_groups
+from attnscope.lab.sweep.runs import RunState
 from attnscope.lab.vocabulary import Vocabulary
 
 WIDTH, BATCH, EPOCHS = 6, 4, 3

@@ -17,8 +17,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel, P
 from attnscope.errors import BadInput
 from attnscope.lab.data import ClassifiedTexts, PackedTexts
 from attnscope.lab.data.classified import classified_texts
-from attnscope.lab.sweep import sweep, train_epoch
-from attnscope.lab.sweep_runs import RunSettings, initial_weights
+from attnscope.lab.sweep import RunSettings, initial_weights, sweep, train_epoch
 from attnscope.lab.word_vectors import word_vectors
 from attnscope.reproduce.sun2020 import contextual, encoder_states, pretrained
 from attnscope.reproduce.sun2020.contextual_training import trained_on
@@ -205,7 +204,7 @@ def test_a_killed_run_goes_on_to_the_same_words(
     with pytest.raises(KeyboardInterrupt):
         pretrained.pretrained_words(tmp_path, data, (1, 2), scale, glove)
     monkeypatch.setattr(pretrained, "sweep", sweep)
-    monkeypatch.setattr("attnscope.lab.sweep.train_epoch", stopped_after(3 * 60, train_epoch))
+    monkeypatch.setattr("attnscope.lab.sweep.training.train_epoch", stopped_after(3 * 60, train_epoch))
     pd.testing.assert_frame_equal(pretrained.pretrained_words(tmp_path, data, (1, 2), scale, glove), rare_scores[1])
 
 

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from ..lab.batches import order_of_epoch
 from ..lab.data.packed import PackedTexts
-from ..lab.dropout_masks import kept_of_context, kept_of_tokens
-from ..lab.sweep_recipe import Recipe, order_of_epoch
-from ..lab.sweep_runs import RunSettings
+from ..lab.sweep import Recipe, RunSettings
+from ..lab.sweep.dropout_masks import kept_of_context, kept_of_tokens
 
 Drop = Callable[[Tensor], Tensor]
 

@@ -8,9 +8,7 @@ import numpy as np
 import torch
 
 from ..lab.data.packed import ClassifiedTexts, PackedTexts
-from ..lab.sweep import begun, shares, sweep, train_epoch
-from ..lab.sweep_recipe import Recipe
-from ..lab.sweep_runs import RunSettings, initial_weights
+from ..lab.sweep import Recipe, RunSettings, begun, initial_weights, shares, sweep, train_epoch
 from ..lab.vocabulary import Vocabulary
 from .figure import Figure, faster, share, taking_turns
 from .one_by_one import OneByOne, PlainClassifier

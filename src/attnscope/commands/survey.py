@@ -37,9 +37,9 @@ def survey(
     limit: Annotated[
         int | None, typer.Option(help="Read only so many sentences, or texts where they are parsed.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="local, cores for several processes here, or ray for many machines.")] = "local",
+    engine: Annotated[str, typer.Option(help="local, cores (processes here) or ray (many machines).")] = "local",
     address: Annotated[str | None, typer.Option(help="Of the Ray cluster; without it Ray is started here.")] = None,
-    workers: Annotated[int | None, typer.Option(help="How many, of cores or ray; all there is room for by default.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Of cores or ray; all there is room for by default.")] = None,
     threads: Annotated[int | None, typer.Option(help="Of each worker; the same number gives the same bits.")] = None,
     shard_size: Annotated[int | None, typer.Option(help="How many texts are done at a time.")] = None,
     tokens_per_batch: Annotated[

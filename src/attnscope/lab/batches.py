@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
 
+import numpy as np
+from jaxtyping import Int64
+
 from ..errors import BadInput
 
 BATCHES_SORTED = 32
@@ -49,3 +52,8 @@ class Batches:
             batches += [chunk[first : first + self.size] for first in range(0, len(chunk), self.size)]
         dice.shuffle(batches)
         return batches
+
+
+def order_of_epoch(seed: int, epoch: int, count: int) -> Int64[np.ndarray, " text"]:
+    """The order in which a run of that seed sees the texts in an epoch, from 0."""
+    return np.random.default_rng([seed, epoch]).permutation(count)

@@ -13,13 +13,13 @@ import torch
 from torch import nn
 from torch.optim import Adagrad, Optimizer
 
+from .batches import order_of_epoch
 from .data.packed import ClassifiedTexts, PackedTexts
 from .models.attention_classifier import AttentionClassifier
 from .probes import Probe
 from .probes.penalty import penalty_value
 from .probes.score_terms import NAMES
 from .rates import Rate
-from .sweep_recipe import order_of_epoch
 from .train import LogRow, Measurement, train
 
 CURVES = {name: name for name in NAMES} | {"polarity": "polarity score", "attention": "attention score"}

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Bool, Float, Float16
 from torch import Tensor
 
+from ...lab.batches import order_of_epoch
 from ...lab.data import PackedTexts
 from ...lab.models import AttentionClassifier
 from ...lab.polarity import WordScores, padded_batches, scores_alone
-from ...lab.sweep_recipe import order_of_epoch
 from ...lab.vocabulary import Vocabulary
 
 RATE, RATE_DECAY, BATCH = 0.02, 0.001, 100

@@ -18,9 +18,7 @@ from ...lab.data import ClassifiedTexts, synthetic_polarity
 from ...lab.models import AttentionClassifier
 from ...lab.polarity_training import curves
 from ...lab.probes import WatchedTerms
-from ...lab.sweep import begun, train_epoch
-from ...lab.sweep_recipe import Recipe
-from ...lab.sweep_runs import RunSettings
+from ...lab.sweep import Recipe, RunSettings, begun, train_epoch
 from ...progress import items_done
 from .kept_rows import Rows, kept_rows
 from .scales import Scale

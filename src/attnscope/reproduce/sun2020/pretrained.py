@@ -23,8 +23,7 @@ from ...errors import BadInput
 from ...files import written_atomically
 from ...lab.data import ClassifiedTexts
 from ...lab.polarity import global_scores
-from ...lab.sweep import sweep
-from ...lab.sweep_runs import RunSettings, TrainedRun, initial_weights
+from ...lab.sweep import RunSettings, TrainedRun, initial_weights, sweep
 from ...lab.token_classes import class_counts, token_classes
 from ...lab.word_vectors import WordVectors, word_vectors
 from ..recipe import check_begun, keep_recipe
@@ -182,7 +181,7 @@ def compared_groups(words: pd.DataFrame) -> pd.DataFrame:
 
 
 def pretrained_finding(table: pd.DataFrame) -> str:
-    """What came out, in two sentences, one on accuracy and a caution: both pretrained beginnings against the random one."""
+    """What came out for polarity, attention and accuracy: both pretrained beginnings against the random one."""
     if table.empty:
         return "No rare word has a pretrained vector."
     told = [sentence for rarity in (UNSEEN, SELDOM) for sentence in _told(table, rarity)]

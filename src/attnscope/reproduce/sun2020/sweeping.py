@@ -11,8 +11,7 @@ import pandas as pd
 
 from ...files import written_atomically
 from ...lab.data import ClassifiedTexts
-from ...lab.sweep_groups import sweep_groups
-from ...lab.sweep_runs import RunSettings, TrainedRun
+from ...lab.sweep import RunSettings, TrainedRun, sweep_groups
 from ...progress import items_done
 from .scales import L2, PENALTIES, SCALINGS, Scale
 from .word_tables import kinds_of, model_of, word_table

@@ -9,7 +9,7 @@ import torch
 from ...lab.data import ClassifiedTexts
 from ...lab.models import AttentionClassifier
 from ...lab.polarity import global_scores, local_scores, mean_attention_weights
-from ...lab.sweep_runs import TrainedRun
+from ...lab.sweep import TrainedRun
 from ...lab.token_classes import class_counts, frequency_matched, gamma, label_tokens, token_classes
 
 POSITIVE, NEGATIVE, NEUTRAL, MATCHED = "positive", "negative", "neutral", "neutral of like frequency"

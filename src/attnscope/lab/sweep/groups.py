@@ -5,10 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..engine import Engine, engine
-from .data.packed import ClassifiedTexts
-from .sweep import sweep
-from .sweep_runs import RunSettings, TrainedRun
+from ...engine import Engine, engine
+from ..data.packed import ClassifiedTexts
+from .runs import RunSettings, TrainedRun
+from .training import sweep
 
 
 def groups_of(runs: Sequence[RunSettings]) -> dict[str, list[RunSettings]]:

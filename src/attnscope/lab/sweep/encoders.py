@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from ..attribution.compiling import compiled
-from .sweep_arithmetic import SUMS
-from .sweep_layout import Moments, by_moment
+from ...attribution.compiling import compiled
+from .arithmetic import SUMS
+from .layout import Moments, by_moment
 
 Vectors = Float[Tensor, "run token width"]
 

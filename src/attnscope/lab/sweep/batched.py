@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from .data.packed import PackedTexts
-from .sweep_attention import attend, count_right, gather, scatter
-from .sweep_encoders import Additive, Encoder, Recurrent
-from .sweep_recipe import Recipe
-from .sweep_runs import RunState
+from ..data.packed import PackedTexts
+from .attention import attend, count_right, gather, scatter
+from .encoders import Additive, Encoder, Recurrent
+from .recipe import Recipe
+from .runs import RunState
 
 ENCODERS: dict[str, type[Encoder]] = {"additive": Additive, "dot_lstm": Recurrent}
 LOOKED_AT = 200

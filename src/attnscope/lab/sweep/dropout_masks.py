@@ -19,7 +19,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Bool, Int64, UInt64
 
-from ..attribution.compiling import compiled
+from ...attribution.compiling import compiled
 
 WORD = 64
 """How many places one hash decides."""

@@ -8,9 +8,8 @@ from typing import no_type_check
 
 import numpy as np
 
-from ..attribution.compiling import compiled
-from .dropout_masks import key_of_text, write_factors
-from .sweep_arithmetic import (
+from ...attribution.compiling import compiled
+from .arithmetic import (
     SUMS,
     add_scaled,
     dot,
@@ -19,6 +18,7 @@ from .sweep_arithmetic import (
     turn_to_softmax,
     update,
 )
+from .dropout_masks import key_of_text, write_factors
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=SUMS)

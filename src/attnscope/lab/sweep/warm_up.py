@@ -1,9 +1,9 @@
 """Every compiled loop of a sweep run once, so that the compiler's minutes fall into set-up: they are kept on disk."""
 
-from .data.packed import ClassifiedTexts, PackedTexts
-from .sweep import sweep
-from .sweep_runs import VARIANTS, RunSettings
-from .vocabulary import Vocabulary
+from ..data.packed import ClassifiedTexts, PackedTexts
+from ..vocabulary import Vocabulary
+from .runs import VARIANTS, RunSettings
+from .training import sweep
 
 
 def warm_up() -> None:

@@ -20,13 +20,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..engine import check_recipe, load_checkpoint, save_checkpoint
-from ..errors import BadInput
-from .data.packed import ClassifiedTexts, PackedTexts
-from .sweep_batched import ENCODERS, right_batched, train_batched
-from .sweep_kernels import count_right_dot, train_dot
-from .sweep_recipe import Recipe, asked, order_of_epoch
-from .sweep_runs import RunSettings, RunState, TrainedRun, initial_weights
+from ...engine import check_recipe, load_checkpoint, save_checkpoint
+from ...errors import BadInput
+from ..batches import order_of_epoch
+from ..data.packed import ClassifiedTexts, PackedTexts
+from .batched import ENCODERS, right_batched, train_batched
+from .kernels import count_right_dot, train_dot
+from .recipe import Recipe, asked
+from .runs import RunSettings, RunState, TrainedRun, initial_weights
 
 NAMES = ("embeddings.weight", "context", "output.weight", "affine.weight", "affine.bias")
 Watch = Callable[[int, Mapping[RunSettings, float]], None]

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
-from ..errors import BadInput
+from ...errors import BadInput
 
 VARIANTS = ("dot", "dot_lstm", "dot_affine", "additive")
 """DP, DP-L, DP-A and AD of the paper."""

@@ -6,11 +6,10 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from jaxtyping import Int64
 
-from ..errors import BadInput
-from .data.packed import ClassifiedTexts
-from .sweep_runs import RunSettings
+from ...errors import BadInput
+from ..data.packed import ClassifiedTexts
+from .runs import RunSettings
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,6 @@ class Recipe:
     def rate_at(self, step: int) -> float:
         """The learning rate of the update of that number, from 0."""
         return float(self.rate / (1 + step * self.rate_decay))
-
-
-def order_of_epoch(seed: int, epoch: int, count: int) -> Int64[np.ndarray, " text"]:
-    """The order in which a run of that seed sees the texts in an epoch, from 0."""
-    return np.random.default_rng([seed, epoch]).permutation(count)
 
 
 def asked(

@@ -7,7 +7,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from ..attribution.compiling import compiled
+from ...attribution.compiling import compiled
 
 SUMS = {"reassoc", "contract", "arcp", "nsz"}
 """What the compiler may do: reorder sums, so that it can use wide registers. Infinities and NaN stay what they are."""
