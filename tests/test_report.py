@@ -221,14 +221,16 @@ def test_several_texts_are_on_one_page(record):
     assert "2 texts" in page.all("header")[0]["text"]
 
 
-def test_a_large_record_makes_a_page_of_the_size_that_is_said():
-    length = 320
+def test_a_large_record_makes_a_page_of_the_size_that_is_said(monkeypatch):
+    """Its weights alone take more than half as much again as the page may."""
+    monkeypatch.setattr(page_module, "PAGE_BUDGET", 1_500_000)
+    length = 160
     weights = torch.rand(4, 12, length, length)
     record = AttentionRecord.from_weights(
         weights / weights.sum(-1, keepdim=True), ["antidisestablishment"] * length, causal=False, readout=0
     )
     page = report_html(record)
-    assert 1_000_000 < len(page.encode()) < page_module.PAGE_BUDGET + 500_000
+    assert 700_000 < len(page.encode()) < page_module.PAGE_BUDGET + 125_000
     assert Page(page).views == ["scores", "model"]
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,23 @@ def desk(demo):
     desk.close()
 
 
-@pytest.fixture
-def client(desk):
+@contextmanager
+def client_of(desk):
     service = build(desk, upload_bytes=1_000_000)
     with TestClient(Guard(service, upload_bytes=1_000_000), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+@pytest.fixture
+def client(desk):
+    with client_of(desk) as client:
+        yield client
+
+
+@pytest.fixture
+def own_client(desk):
+    """The same, also in a file whose tests share a client of their own."""
+    with client_of(desk) as client:
         yield client
 
 

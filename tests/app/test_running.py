@@ -16,7 +16,7 @@ from attnscope.cli import app
 
 from .conftest import Served
 
-CLIENTS, SECONDS = 32, 6
+CLIENTS, SECONDS = 32, 3
 
 
 def test_a_port_that_is_taken_gives_a_sentence():

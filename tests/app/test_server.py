@@ -9,12 +9,23 @@ import pytest
 import torch
 
 import attnscope
-from attnscope.app import server
+from attnscope.app import Desk, server
 from attnscope.app.server import build
 from attnscope.app.turns import Work
 from attnscope.views.packing import inflated
 
+from .conftest import client_of
+
 TEXT = "the key to the cabinets"
+
+
+@pytest.fixture(scope="module")
+def client(demo):
+    """One service for all tests that leave it as it was: to build it takes longer than to ask it."""
+    desk = Desk({"demo": demo}, budget=50_000_000)
+    with client_of(desk) as client:
+        yield client
+    desk.close()
 
 
 def read(client, text=TEXT, **more):
@@ -115,24 +126,24 @@ def test_what_was_read_lately_is_not_read_again(client, demo, monkeypatch):
     assert read(client) == first
 
 
-def test_what_is_not_kept_any_more_is_said(client, desk):
-    told = view_of(client, "head")
+def test_what_is_not_kept_any_more_is_said(own_client, desk):
+    told = view_of(own_client, "head")
     desk.shelf.budget = 20_000
-    read(client, "the doors")
-    answer = client.get(f"/api/views/{told['id']}/blobs/layer0")
+    read(own_client, "the doors")
+    answer = own_client.get(f"/api/views/{told['id']}/blobs/layer0")
     assert (answer.status_code, answer.json()) == (404, {"error": "This text is not kept any more: ask for it again."})
 
 
-def test_a_text_beyond_the_memory_is_refused_before_it_is_run(client, desk):
+def test_a_text_beyond_the_memory_is_refused_before_it_is_run(own_client, desk):
     desk.shelf.budget = 1000
-    answer = client.post("/api/texts", json={"model": "demo", "text": TEXT})
+    answer = own_client.post("/api/texts", json={"model": "demo", "text": TEXT})
     assert answer.status_code == 400
     assert "more than the 0 MB that this server keeps" in answer.json()["error"]
 
 
-def test_a_busy_model_says_so(client, desk):
+def test_a_busy_model_says_so(own_client, desk):
     desk.model_turns["demo"]._asked.update(Work() for _ in range(9))
-    answer = client.post("/api/texts", json={"model": "demo", "text": TEXT})
+    answer = own_client.post("/api/texts", json={"model": "demo", "text": TEXT})
     assert (answer.status_code, answer.json()) == (
         503,
         {"error": "demo is busy with 9 requests: try again in a moment."},
@@ -222,13 +233,13 @@ def test_a_saved_survey_is_opened(client, demo, tmp_path):
     assert lines_of(client, told["id"], "survey")[-1]["view"]["name"] == "survey"
 
 
-def test_a_trust_table_stands_beside_the_methods_from_then_on(client, demo, tmp_path):
+def test_a_trust_table_stands_beside_the_methods_from_then_on(own_client, demo, tmp_path):
     attnscope.trust(demo, [TEXT, "the keys to the cabinet"], ["raw", "rollout"]).save(tmp_path / "trust")
-    assert view_of(client, "scores")["values"]["payload"]["methods"][0]["trust"] is None
-    told = client.post("/api/folders", json=folder_of(tmp_path / "trust")).json()
+    assert view_of(own_client, "scores")["values"]["payload"]["methods"][0]["trust"] is None
+    told = own_client.post("/api/folders", json=folder_of(tmp_path / "trust")).json()
     assert told["kind"] == "trust"
     assert told["sentence"]
-    methods = {one["name"]: one["trust"] for one in view_of(client, "scores")["values"]["payload"]["methods"]}
+    methods = {one["name"]: one["trust"] for one in view_of(own_client, "scores")["values"]["payload"]["methods"]}
     assert methods["raw"]["low"] <= methods["raw"]["value"] <= methods["raw"]["high"]
 
 

@@ -44,7 +44,7 @@ def value_at(model, record, embeddings):
 def test_attributions_sum_to_the_change_of_the_target(tiny, family, built, recorded, baseline):
     model = tiny.load(family, **built)
     record = model.record("the red [MASK] see", gradients=True, **recorded)
-    scores = attnscope.integrated_gradients(record, model, steps=200, baseline=baseline, signed=True)
+    scores = attnscope.integrated_gradients(record, model, steps=100, baseline=baseline, signed=True)
     plain = tiny.build(family, **built)
     encoder = plain.get_encoder() if plain.config.is_encoder_decoder else plain
     unknown = encoder.get_input_embeddings()(torch.full_like(record.inputs["input_ids"], 1))
@@ -62,7 +62,7 @@ def test_it_is_the_riemann_sum_of_the_paper(tiny, family):
     model = tiny.load(family)
     record = model.record("the red dogs", gradients=True)
     plain = tiny.build(family)
-    steps = 500
+    steps = 200
     start = plain.get_input_embeddings()(torch.full_like(record.inputs["input_ids"], 4)).detach()
     way = record.embeddings - start
     total = torch.zeros_like(way)
@@ -70,9 +70,9 @@ def test_it_is_the_riemann_sum_of_the_paper(tiny, family):
         point = (start + (step + 0.5) / steps * way).requires_grad_()
         total += torch.autograd.grad(value_at(plain, record, point), point)[0]
     expected = (way * total / steps).sum(-1)
-    found = attnscope.integrated_gradients(record, model, steps=300, baseline="mask", signed=True)
+    found = attnscope.integrated_gradients(record, model, steps=100, baseline="mask", signed=True)
     torch.testing.assert_close(found.scores, expected, atol=1e-3, rtol=1e-3)
-    unsigned = attnscope.integrated_gradients(record, model, steps=300, baseline="mask")
+    unsigned = attnscope.integrated_gradients(record, model, steps=100, baseline="mask")
     assert torch.equal(unsigned.scores, found.scores.abs())
 
 

@@ -275,7 +275,7 @@ def short_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnscope.capture.generation.GREEDY_TOKENS", 9)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny() -> SimpleNamespace:
     """The functions and texts above, for tests in files of their own."""
     return SimpleNamespace(build=build, load=load, tokenizer=tokenizer, texts=TEXTS, mask=MASK, end=END)

@@ -16,6 +16,12 @@ from attnscope.record.scores import scores_of
 
 
 @pytest.fixture(scope="module")
+def sentences(sentences):
+    """Fewer than elsewhere: each is run some fifty times."""
+    return sentences[:12]
+
+
+@pytest.fixture(scope="module")
 def result(demo, sentences):
     return attnscope.trust(demo, sentences, ["raw", "rollout"])
 
@@ -81,7 +87,7 @@ def test_a_method_made_of_the_answer_is_trusted(demo, sentences):
     def oracle(record, model):
         return blank_out(record, model)
 
-    result = attnscope.trust(demo, sentences[:8], [oracle], against=["blank_out"])
+    result = attnscope.trust(demo, sentences[:4], [oracle], against=["blank_out"])
     assert own(result.table, "oracle")["value"] == pytest.approx(1.0)
     assert result.verdict().startswith("oracle follows what blanking a token out changes best: Spearman 1.00")
 
@@ -120,18 +126,18 @@ def test_killed_in_the_middle_and_resumed_it_ends_with_the_same_table(demo, sent
 
     def fragile(record):
         calls.append(record)
-        if len(calls) == 13:  # three to set up, then one for each text: in the middle of the third batch
+        if len(calls) == 9:  # three to set up, then one for each text: in the middle of the third batch
             raise KeyboardInterrupt
         return raw(record, layer=0)
 
-    sentences = sentences[:12]
-    options = dict(methods=["raw", fragile], against=["gradient"], batch_size=4)
+    sentences = sentences[:6]
+    options = dict(methods=["raw", fragile], against=["gradient"], batch_size=2)
     with pytest.raises(KeyboardInterrupt):
         attnscope.trust(demo, sentences, out=tmp_path / "cut", **options)
     kept = sorted(path.name for path in (tmp_path / "cut" / "unfinished").iterdir())
     assert kept == ["000000.safetensors", "000001.safetensors"]
     resumed = attnscope.trust(demo, iter(sentences), out=tmp_path / "cut", resume=True, **options)
-    assert len(calls) == 13 + 3 + len(sentences) - 8, "the first two batches were not computed again"
+    assert len(calls) == 9 + 3 + len(sentences) - 4, "the first two batches were not computed again"
     through = attnscope.trust(demo, sentences, **options)
     pd.testing.assert_frame_equal(resumed.table, through.table, check_exact=True)
     assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["trust.csv", "trust.json"]
@@ -149,11 +155,10 @@ def test_what_is_saved_is_loaded_exactly_and_a_finished_run_is_given_back(demo, 
         attnscope.trust(demo, sentences[:3], resume=True, seed=1, **asked)
 
 
-def test_the_cost_is_told_before_and_the_texts_are_counted(demo, sentences):
+def test_the_cost_is_told_before_and_the_texts_are_counted(demo):
     seen = []
-    attnscope.trust(
-        demo, sentences[:5], ["raw"], ["gradient"], batch_size=2, watch=lambda done, cost: seen.append((done, cost))
-    )
+    texts = ["the key", "the keys", "the dog", "the dogs", "the boy"]
+    attnscope.trust(demo, texts, ["raw"], ["gradient"], batch_size=2, watch=lambda *told: seen.append(told))
     assert [done for done, _ in seen] == [0, 2, 4, 5]
     assert seen[0][1].texts == 5
 

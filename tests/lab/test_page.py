@@ -14,4 +14,4 @@ def test_the_examples_of_the_page_run() -> None:
         for shown, value in re.findall(r"^([\w.(].*?)  # (\d+|\(.*\))$", block, re.MULTILINE):
             assert eval(shown, names) == eval(value), shown  # noqa: S307 - our own page
             checked += 1
-    assert checked == 2
+    assert checked == 3

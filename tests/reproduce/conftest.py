@@ -1,6 +1,8 @@
 """A survey made by hand in which every claim of Vig & Belinkov (2019) holds, to be changed one claim at a time."""
 
+import shutil
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -143,3 +145,19 @@ def paper_tables(untouched_tables) -> dict[str, pd.DataFrame]:
 def survey_from() -> Callable[..., Survey]:
     """Make a survey of such tables; keyword arguments change its card."""
     return surveyed
+
+
+@pytest.fixture
+def draw_from(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Take every figure from a finished run from now on: to draw them again takes most of the time of a small one."""
+
+    def take(finished: Path) -> None:
+        def copied(plot: object, stem: Path) -> Path:
+            names = [f"{stem.name}.{kind}" for kind in ("svg", "png")]
+            (there,) = (path for name in names if (path := finished / "figures" / name).is_file())
+            stem.parent.mkdir(exist_ok=True)
+            return Path(shutil.copy(there, stem.parent))
+
+        monkeypatch.setattr("attnscope.reproduce.writing._draw", copied)
+
+    return take

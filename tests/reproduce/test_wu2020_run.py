@@ -48,7 +48,8 @@ def test_everything_is_written(whole):
     assert scores["data"].tolist() == ["sentences", "a stand-in for SEND, made from labelled sentences"]
 
 
-def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch):
+def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, draw_from):
+    draw_from(whole)
     out = tmp_path / "run"
 
     def stopped(*arguments, **options):

@@ -7,7 +7,7 @@ import pytest
 from attnscope.statistics import STATISTICS
 from attnscope.statistics.exemplars import HOW_MANY
 
-SIZES = [3, 14, 1, 9, 12, 2, 11, 14]
+SIZES = [3, 14, 1, 9, 12, 2, 11]
 NULLS = ["first", "special", "none", (0, -1), (1,)]
 
 
@@ -15,7 +15,7 @@ NULLS = ["first", "special", "none", (0, -1), (1,)]
 @pytest.mark.parametrize(("framed", "causal"), [(False, True), (True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_a_statistic_equals_the_double_loop(name, framed, causal, null, sample, reference, labels):
-    readings, weights, examples = sample.corpus(7, SIZES, framed=framed, causal=causal)
+    readings, weights, examples = sample.corpus(7, SIZES, framed=framed, causal=causal, heads=2)
     frame = sample.frame(readings, weights, causal, null)
     found = sample.measured(STATISTICS[name], readings, weights, frame).result()
     more = {"top": HOW_MANY} if name == "exemplars" else {}

@@ -118,7 +118,7 @@ def demo() -> InstrumentedModel:
 @pytest.fixture(scope="session")
 def small() -> Callable[[], InstrumentedModel]:
     """A tiny causal model, made anew each time with the same weights."""
-    return lambda: _capture.load("gpt2")
+    return lambda: _capture.load("gpt2", n_layer=2, n_head=2)
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ def test_every_rule_of_null_attention_in_a_causal_model(
     kind: str, null, tiny, lab: SimpleNamespace, reference, sample, labels
 ) -> None:
     """Also with special tokens before and behind the text, as many decoders have them."""
-    model = attnscope.load(tiny.build("gpt2", n_layer=2, n_head=2), tokenizer=tiny.tokenizer(kind))
+    model = attnscope.load(tiny.build("gpt2", n_layer=1, n_head=2), tokenizer=tiny.tokenizer(kind))
     corpus = lab.sentences(2, [12, 3, 9, 11])
     found = survey(model, corpus, null=null)
     compare_with_double_loops(found, lab.examples(reference, model, corpus), null, reference, sample, labels)
@@ -44,7 +44,7 @@ def test_every_rule_of_null_attention_in_a_causal_model(
 def test_other_rules_of_null_attention_in_a_bidirectional_model(
     null, tiny, lab: SimpleNamespace, reference, sample, labels
 ) -> None:
-    model = tiny.load("bert", num_hidden_layers=2, num_attention_heads=2)
+    model = tiny.load("bert", num_hidden_layers=1, num_attention_heads=2)
     corpus = lab.sentences(3, [12, 3, 9, 10, 11])
     found = survey(model, corpus, null=null)
     compare_with_double_loops(found, lab.examples(reference, model, corpus), null, reference, sample, labels)

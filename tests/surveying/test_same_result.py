@@ -1,44 +1,47 @@
 """However the corpus is cut, the figures are the same."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from attnscope import Sentence, survey
 from attnscope.engine import local
+from attnscope.surveying.folding import GROUPS
 
-SIZES = [3, 12, 1, 9, 13, 2, 11, 12, 4, 10, 6, 14]
-
-
-@pytest.fixture(params=["gpt2", "bert", "bloom"])
-def model(request: pytest.FixtureRequest, tiny):
-    return tiny.load(request.param)
+SIZES = [3, 12, 1, 9, 13, 2, 11, 14]
 
 
-def test_batches_of_any_size(model, lab, labels) -> None:
-    corpus = lab.sentences(4, SIZES)
-    one_by_one, few, together = (
-        survey(model, corpus, shard_size=4, tokens_per_batch=tokens) for tokens in (1, 64, 4096)
-    )
-    lab.assert_like(one_by_one, few, 1e-6, labels)
-    lab.assert_like(one_by_one, together, 1e-6, labels)
+@pytest.fixture(scope="module", params=["gpt2", "bert", "bloom"])
+def known(request: pytest.FixtureRequest, tiny, lab) -> SimpleNamespace:
+    """A model, a corpus, and its surveys in shards of four: one sentence in a batch, and the whole shard in one."""
+    model, corpus = tiny.load(request.param), lab.sentences(4, SIZES)
+    one_by_one, together = (survey(model, corpus, shard_size=4, tokens_per_batch=tokens) for tokens in (1, 4096))
+    return SimpleNamespace(model=model, corpus=corpus, one_by_one=one_by_one, together=together)
 
 
-def test_shards_of_any_size(model, lab, labels) -> None:
+def test_batches_of_any_size(known, lab, labels) -> None:
+    few = survey(known.model, known.corpus, shard_size=4, tokens_per_batch=40)
+    lab.assert_like(known.one_by_one, few, 1e-6, labels)
+    lab.assert_like(known.one_by_one, known.together, 1e-6, labels)
+
+
+def test_shards_of_any_size(known, lab, labels) -> None:
     """With one sentence in a batch, so that rounding in the model is the same everywhere."""
-    corpus = lab.sentences(5, SIZES)
-    whole, *parts = (survey(model, corpus, shard_size=size, tokens_per_batch=1) for size in (100, 2, 5))
-    for part in parts:
+    whole, threes = (survey(known.model, known.corpus, shard_size=size, tokens_per_batch=1) for size in (100, 3))
+    for part in (threes, known.one_by_one):
         lab.assert_like(whole, part, 1e-9, labels, errors=False)
         assert part["distance"].result()["error"].notna().all()
     assert whole["distance"].result()["error"].isna().all()  # one shard tells nothing of the spread
 
 
-def test_more_shards_than_groups(small, lab, labels) -> None:
-    corpus = lab.sentences(6, [3, 12, 5, 11] * 10)
+def test_more_shards_than_groups(tiny, lab, labels) -> None:
+    model, corpus = tiny.load("gpt2", n_layer=1, n_head=2), lab.sentences(6, [3, 12, 5, 11] * 9)
+    assert len(corpus) > GROUPS
     names = ["distance", "variability", "exemplars", "part_of_speech"]
-    one, many = (survey(small(), corpus, names, shard_size=size, tokens_per_batch=1) for size in (40, 1))
+    one, many = (survey(model, corpus, names, shard_size=size, tokens_per_batch=1) for size in (len(corpus), 1))
     lab.assert_like(one, many, 1e-9, labels, errors=False)
-    assert many.card["sentences"] == 40
+    assert many.card["sentences"] == len(corpus)
 
 
 def test_sentences_in_any_order_give_the_same_sums(small, lab, labels) -> None:
@@ -48,9 +51,8 @@ def test_sentences_in_any_order_give_the_same_sums(small, lab, labels) -> None:
     lab.assert_like(there, back, 1e-6, labels, errors=False)
 
 
-def test_twice_the_same_is_the_same_to_the_bit(model, lab) -> None:
-    corpus = lab.sentences(8, SIZES)
-    lab.assert_identical(survey(model, corpus, shard_size=3), survey(model, corpus, shard_size=3))
+def test_twice_the_same_is_the_same_to_the_bit(known, lab) -> None:
+    lab.assert_identical(known.together, survey(known.model, known.corpus, shard_size=4, tokens_per_batch=4096))
 
 
 def test_results_may_come_in_any_order(small, lab) -> None:
@@ -64,15 +66,16 @@ def test_results_may_come_in_any_order(small, lab) -> None:
 
 
 def test_on_all_cores(lab) -> None:
+    """In one process more: that items are spread over several is shown in tests/engine/test_cores.py."""
     asked = {"corpus": "demo", "statistics": ["distance"], "limit": 24, "threads": 1, "shard_size": 8}
-    there = survey("demo", **asked, engine="cores", engine_options={"workers": 2})
+    there = survey("demo", **asked, engine="cores", engine_options={"workers": 1})
     lab.assert_identical(there, survey("demo", **asked))
 
 
 def test_a_model_by_name_and_the_model_itself(demo, lab) -> None:
-    by_name = survey("demo", "demo", limit=20)
-    lab.assert_identical(by_name, survey(demo, "demo", limit=20))
-    assert by_name.card["sentences"] == 20
+    by_name = survey("demo", "demo", limit=8)
+    lab.assert_identical(by_name, survey(demo, "demo", limit=8))
+    assert by_name.card["sentences"] == 8
 
 
 def test_a_corpus_that_can_be_read_only_once_serves_both_passes(small, lab) -> None:

@@ -52,6 +52,10 @@ def reproduce(
         str | None,
         typer.Option(help="sun2020, snell2021: local, or cores or ray, which spread the models to train over workers."),
     ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(help="snell2021: which to run now, with commas between them; kept ones are taken as they are."),
+    ] = None,
     parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
     limit: Annotated[
         int | None, typer.Option(help="Read only so many sentences, or texts to parse, of each source.")
@@ -82,6 +86,7 @@ def reproduce(
         "send": send,
         "probabilities": probabilities,
         "engine": engine,
+        "stages": stages,
         "parser": parser,
         "limit": limit,
         "by_genre": by_genre or None,

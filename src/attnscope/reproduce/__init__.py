@@ -6,6 +6,7 @@ from .abnar2020 import reproduce_abnar2020
 from .claims import Claim as Claim
 from .claims import read_claims as read_claims
 from .comparing import compare as compare
+from .snell2021 import reproduce_snell2021
 from .sun2020 import reproduce_sun2020
 from .vig2019 import reproduce_vig2019
 from .writing import Reproduction as Reproduction
@@ -16,5 +17,6 @@ EXPERIMENTS: dict[str, Callable[..., Reproduction]] = {
     "abnar2020": reproduce_abnar2020,
     "wu2020": reproduce_wu2020,
     "sun2020": reproduce_sun2020,
+    "snell2021": reproduce_snell2021,
 }
 """Every experiment by the name of its paper."""

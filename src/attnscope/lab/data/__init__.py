@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
+from .ag_news import ag_news
 from .agreement import NUMBERS as NUMBERS
 from .agreement import AgreementExample as AgreementExample
+from .amazon import amazon
 from .building import build_agreement as build_agreement
 from .classified import text_statistics as text_statistics
 from .examples_file import read_examples as read_examples
@@ -15,11 +17,15 @@ from .newsgroups import newsgroups_sports, newsgroups_three
 from .packed import ClassifiedTexts as ClassifiedTexts
 from .packed import PackedTexts as PackedTexts
 from .send import read_send as read_send
+from .sms_spam import sms_spam
 from .sst_binary import sst_binary
 from .stories import standin_stories as standin_stories
 from .story import Story as Story
 from .synthetic_polarity import synthetic_polarity as synthetic_polarity
 from .synthetic_polarity import toy_polarity as toy_polarity
+from .word_level import word_level_statistics as word_level_statistics
+from .word_level_known import imdb_words, newsgroups_words, sst_words
+from .yelp import yelp as yelp
 
 CLASSIFIED: Mapping[str, Callable[..., ClassifiedTexts]] = {
     "sst": sst_binary,
@@ -28,3 +34,12 @@ CLASSIFIED: Mapping[str, Callable[..., ClassifiedTexts]] = {
     "20news2": newsgroups_three,
 }
 """The data sets of Sun & Lu 2020, Table 1: each a function of the place where data sets lie."""
+WORD_LEVEL: Mapping[str, Callable[..., ClassifiedTexts]] = {
+    "sst": sst_words,
+    "20news": newsgroups_words,
+    "imdb": imdb_words,
+    "amazon": amazon,
+    "sms": sms_spam,
+    "ag_news": ag_news,
+}
+"""The data sets of Snell et al. 2021, Table 9, that are named in CORPORA: each a function of the place of data sets."""

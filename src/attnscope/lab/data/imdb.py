@@ -44,10 +44,14 @@ def review_words(text: str) -> list[str]:
 
 def _short(path: Path) -> Iterator[Row]:
     """The reviews of a file that are short enough."""
+    cut = ((review_words(text), label) for text, label in reviews(path))
+    return ((words, label) for words, label in cut if len(words) < LONGEST)
+
+
+def reviews(path: Path) -> Iterator[tuple[str, int]]:
+    """The reviews of a file as they are, each with the number of its class."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
         for number, row in enumerate(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
             if row.get("label") not in LABELS or row.get("text") is None:
                 raise BadInput(f"Line {number} of {path} is no review with label, id, rating and text.")
-            words = review_words(row["text"])
-            if len(words) < LONGEST:
-                yield words, LABELS[row["label"]]
+            yield row["text"], LABELS[row["label"]]

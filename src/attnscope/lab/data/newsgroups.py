@@ -53,13 +53,14 @@ def _split(
     rows = [
         (words, numbers[group])
         for split in ("train", "test")
-        for group, posting in _postings(dataset_file("20news", split, place))
+        for group, posting in postings(dataset_file("20news", split, place))
         if group in numbers and (words := posting_words(posting))
     ]
     return classified_texts(name, tuple(groups), shuffled_parts(rows, [label for _, label in rows], shares, SEED))
 
 
-def _postings(path: Path) -> list[tuple[str, str]]:
+def postings(path: Path) -> list[tuple[str, str]]:
+    """The postings of a file, each with its group before it."""
     found = []
     for number, line in numbered_lines(path):
         try:

@@ -1,0 +1,77 @@
+"""The training of the proxy on texts in two classes (Snell et al. 2021): Adam, summed loss, best validation loss."""
+
+import math
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.optim import Adam, Optimizer
+
+from .batches import order_of_epoch
+from .data.packed import ClassifiedTexts, PackedTexts
+from .models.bag_of_words import WIDTH, BagOfWords
+from .polarity import padded_batches
+from .rates import constant
+from .stopping import EarlyStopping
+from .train import Measurement, train
+
+BATCH, EPOCHS = 64, 60
+RATE, SLOW_RATE = 1.5e-4, 5e-5
+"""The authors', and the one they take for IMDB, Yelp and Amazon."""
+TOGETHER = 512
+
+
+def train_bag(
+    data: ClassifiedTexts,
+    checkpoint: Path,
+    *,
+    seed: int = 0,
+    epochs: int = EPOCHS,
+    rate: float = RATE,
+    width: int = WIDTH,
+    batch: int = BATCH,
+) -> BagOfWords:
+    """The proxy of a data set, with the weights of the epoch that is best on `dev`."""
+    texts = data.train
+    per_epoch = -(-len(texts) // batch)
+    labels = torch.from_numpy(texts.labels)
+    order = lru_cache(maxsize=1)(lambda epoch: order_of_epoch(seed, epoch, len(texts)))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = BagOfWords(len(data.vocabulary), 1, width)
+
+        def measure(step: int) -> Measurement:
+            epoch, place = divmod(step, per_epoch)
+            chosen = order(epoch)[place * batch : (place + 1) * batch]
+            ids, real = (torch.from_numpy(table) for table in texts.padded(chosen))
+            logits, classes = model(ids, real), labels[torch.from_numpy(chosen)]
+            right = float(((logits.squeeze(-1) > 0) == classes.bool()).float().mean())
+            return Measurement(model.class_loss(logits, classes), right)
+
+        train(
+            model,
+            measure,
+            constant(rate),
+            epochs * per_epoch,
+            {"task": "bag of words", "data": data.name, "texts": len(texts), "seed": seed, "width": width},
+            checkpoint,
+            optimizer=adam,
+            longest_gradient=math.inf,
+            # patience of all epochs: it never stops, and only keeps the best weights
+            stopping=EarlyStopping(lambda: -mean_loss(model, data.dev), every=per_epoch, patience=epochs),
+        )
+    return model.eval()
+
+
+def adam(model: nn.Module) -> Optimizer:
+    """The authors' optimizer; the loop sets the rate."""
+    return Adam(model.parameters(), fused=True)
+
+
+@torch.no_grad()
+def mean_loss(model: BagOfWords, texts: PackedTexts) -> float:
+    """The loss for each text."""
+    labels = torch.from_numpy(texts.labels)
+    logits = torch.cat([model(ids, real) for ids, real in padded_batches(texts, TOGETHER)])
+    return float(model.class_loss(logits, labels)) / len(texts)

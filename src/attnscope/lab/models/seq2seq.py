@@ -1,0 +1,220 @@
+"""Seq2Seq: a recurrent encoder and decoder with dot attention between them, for copying and for translation.
+
+The model of Snell et al. 2021, sections 2.1 and 5.2. Symbols of the paper: h_l is `Encoded.values`, s_t (also d_t) is
+`Decoded.states`, α is `Decoded.weights`, W of Eq. 1 is `query` of a head, N of Eq. 2 is `output`, β is `lexical`.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ...capture import ModuleModel
+from ...errors import BadInput
+from ...record import AttentionRecord
+from ..vocabulary import Vocabulary
+from .seq2seq_attention import SourceAttention
+from .seq2seq_cells import State, may_look_up, run_cells, run_looked_up
+from .seq2seq_output import OUTPUTS
+from .seq2seq_recording import instrumented
+from .storage import load_model, save_model
+
+SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[BOS]", "eos": "[EOS]"}
+"""The special tokens that its vocabulary needs: outputs begin with bos, sources and outputs end with eos."""
+CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU}
+CHOICES = {
+    "cell": tuple(CELLS),
+    "contexts": ("sum", "mean"),
+    "activation": ("tanh", "relu"),
+    "output": tuple(OUTPUTS),
+    "attention": ("learned", "uniform"),
+}
+TRANSLATION = {"layers": 2, "bidirectional": True, "activation": "relu", "dropout": 0.5}
+"""The settings of the paper's translation model; those of its copying model are the defaults."""
+HEADS = {"cell": "gru", "heads": 8, "contexts": "mean", "shared_embeddings": False}
+"""The settings of the authors' code for several heads; in the paper it is an LSTM, and contexts are summed."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the model reads, attends and answers; the defaults are those of the copying task."""
+
+    cell: str = "lstm"
+    layers: int = 1
+    bidirectional: bool = False
+    width: int = 256
+    heads: int = 1
+    contexts: str = "sum"
+    shared_embeddings: bool = True
+    activation: str = "tanh"
+    dropout: int | float = 0.0
+    output: str = "network"
+    attention: str = "learned"
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise BadInput(f"{name}= is {' or '.join(choices)}, not {getattr(self, name)!r}.")
+        for name in ("layers", "width", "heads"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name}= is at least 1, not {getattr(self, name)}.")
+        if not 0 <= self.dropout < 1:
+            raise BadInput(f"dropout= is a share from 0 to below 1, not {self.dropout}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A batch of sources as the decoder sees them: states h_l, where tokens are, and the state it starts from."""
+
+    values: Float[Tensor, "batch source source_width"]
+    real: Bool[Tensor, "batch source"]
+    start: State
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """What the decoder gives: logits, α, its states s_t, and the state to go on from with the next token."""
+
+    logits: Float[Tensor, "batch step vocabulary"]
+    weights: Float[Tensor, "batch head step source"]
+    states: Float[Tensor, "batch step width"]
+    end: State
+
+
+class Seq2Seq(nn.Module):
+    """From a source to an output, word by word, by a recurrent network that attends to the source.
+
+    The defaults are the paper's copying model: one LSTM layer of 256 each side, one embedding for both;
+    `TRANSLATION` and `HEADS` in this module are the settings of its other experiments. In a record, decoder inputs are
+    the queries, and the read-out is the last of them.
+
+    >>> words = Vocabulary(["the", "key"], special=SPECIAL)
+    >>> record = Seq2Seq(words, width=8).eval().record("key the", "the key")
+    >>> record.stack, record.query_tokens, record.key_tokens
+    ('cross', ('[BOS]', 'the', 'key'), ('key', 'the', '[EOS]'))
+    """
+
+    def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
+        super().__init__()
+        if missing := [name for name in SPECIAL if name not in vocabulary.special]:
+            raise BadInput(f"The vocabulary of a Seq2Seq needs the special token {missing[0]}: give special=SPECIAL.")
+        self.vocabulary = vocabulary
+        self.settings = said = Settings(**settings)
+        width, words, make = said.width, len(vocabulary), CELLS[said.cell]
+        recurrent = {"num_layers": said.layers, "batch_first": True, "dropout": said.dropout if said.layers > 1 else 0}
+        self.embeddings = nn.Embedding(words, width)
+        self.own_embeddings = None if said.shared_embeddings else nn.Embedding(words, width)
+        self.encoder = make(width, width, bidirectional=said.bidirectional, **recurrent)
+        self.decoder = make(width, width, **recurrent)
+        source_width = 2 * width if said.bidirectional else width
+        self.attention = SourceAttention(width, source_width, said.heads, said.contexts, said.attention)
+        self.output = OUTPUTS[said.output](width, words, said.activation)
+
+    @property
+    def target_embeddings(self) -> nn.Embedding:
+        """The embeddings of outputs: those of sources too, unless the model has others."""
+        return self.embeddings if self.own_embeddings is None else self.own_embeddings
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch step"],
+        source_mask: Bool[Tensor, "batch source"] | None = None,
+        attention: Float[Tensor, "batch #head step source"] | None = None,
+    ) -> Float[Tensor, "batch step vocabulary"]:
+        """The logits of the next word at each step; `attention`, where given, takes the place of the model's own."""
+        return self.decode(self.encode(source, source_mask), target_in, attention).logits
+
+    def encode(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_mask: Bool[Tensor, "batch source"] | None = None,
+        vectors: Float[Tensor, "batch source width"] | None = None,
+    ) -> Encoded:
+        """Read the sources; the mask is true where a token is. `vectors` may replace the embeddings of the tokens."""
+        real = torch.ones_like(source).bool() if source_mask is None else source_mask
+        if vectors is None and self._looks_up(self.encoder, self.embeddings, source) and bool(real.all()):
+            values, end = run_looked_up(self.encoder, self.embeddings, source)
+        else:
+            values, end = run_cells(self.encoder, self.embeddings(source) if vectors is None else vectors, real=real)
+        if self.settings.bidirectional:
+            end = tuple(part.unflatten(0, (-1, 2)).mean(1) for part in end)
+        return Encoded(values, real, end)
+
+    def decode(
+        self,
+        encoded: Encoded,
+        target_in: Int[Tensor, "batch step"],
+        attention: Float[Tensor, "batch #head step source"] | None = None,
+    ) -> Decoded:
+        """Read the outputs so far, each step the word before the one it tells."""
+        if self._looks_up(self.decoder, self.target_embeddings, target_in):
+            states, end = run_looked_up(self.decoder, self.target_embeddings, target_in, encoded.start)
+        else:
+            # contiguous, because the means over directions and the rows that a beam keeps are not
+            start = tuple(part.contiguous() for part in encoded.start)
+            states, end = run_cells(self.decoder, self.target_embeddings(target_in), start)
+        contexts, weights = self.attention(states, encoded.values, encoded.real, attention)
+        return Decoded(self.output(contexts, states), weights, states, end)
+
+    def weights(
+        self,
+        source: Int[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch step"],
+        source_mask: Bool[Tensor, "batch source"] | None = None,
+    ) -> Float[Tensor, "batch head step source"]:
+        """α: where each step looks."""
+        return self.decode(self.encode(source, source_mask), target_in).weights
+
+    def lexical(
+        self,
+        source: Int[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch step"],
+        target_out: Int[Tensor, "batch step"],
+        source_mask: Bool[Tensor, "batch source"] | None = None,
+    ) -> Float[Tensor, "batch step source"]:
+        """Log β_tl: the log probability of the right word with all attention on one source token (Eq. 4).
+
+        Padding of the source has minus infinity.
+        """
+        encoded = self.encode(source, source_mask)
+        states = self.decode(encoded, target_in).states
+        found = self.output.right_for_pairs(self.attention.alone(encoded.values), states, target_out)
+        return found.masked_fill(~encoded.real.unsqueeze(1), -torch.inf)
+
+    def loss(
+        self, logits: Float[Tensor, "batch step vocabulary"], target_out: Int[Tensor, "batch step"]
+    ) -> Float[Tensor, ""]:
+        """The mean cross-entropy of the right words; padding does not count (the paper's Eq. 3 is the sum)."""
+        return F.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=self.vocabulary.number("pad"))
+
+    def accuracy(self, logits: Float[Tensor, "batch step vocabulary"], target_out: Int[Tensor, "batch step"]) -> float:
+        """The share of right words; padding does not count."""
+        counted = target_out != self.vocabulary.number("pad")
+        return float((logits.argmax(-1) == target_out)[counted].float().mean())
+
+    def record(self, text: Any, text_target: Any = None, **options: Any) -> AttentionRecord:
+        """The cross-attention on a text and its output, each a text or a list of words; by default the greedy one."""
+        return self.instrumented().record(text if text_target is None else (text, text_target), **options)
+
+    def instrumented(self) -> ModuleModel:
+        """The model as `attnscope` records it: of a text, or of a pair of a text and its output."""
+        return instrumented(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write weights, settings and vocabulary into a folder."""
+        return save_model(Path(folder), self, asdict(self.settings), self.vocabulary)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Seq2Seq":
+        """The model that `save` has written, ready to answer."""
+        return load_model(Path(folder), cls)
+
+    def _looks_up(self, cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"]) -> bool:
+        """Whether inputs are looked up: only in training, because others may watch or replace the embeddings."""
+        return self.training and may_look_up(cells, embeddings, ids)

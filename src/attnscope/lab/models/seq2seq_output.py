@@ -1,0 +1,95 @@
+"""What a Seq2Seq makes of a context and a decoder state: N of Eq. 2, or the plain sum of Eq. 31 (Snell et al. 2021)."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+TOGETHER = 1 << 23
+"""Numbers in one table of logits when the right word is looked for under every source token."""
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+
+
+class Output(nn.Module):
+    """Logits from hidden vectors; how context c and state s make a hidden vector is what kinds of output differ in."""
+
+    words: nn.Linear
+
+    def forward(
+        self, contexts: Float[Tensor, "batch step width"], states: Float[Tensor, "batch step width"]
+    ) -> Float[Tensor, "batch step vocabulary"]:
+        """The logits of each word."""
+        from_contexts, from_states = self.parts(contexts, states)
+        return self.words(self.joined(from_contexts + from_states))  # type: ignore[no-any-return]
+
+    def parts(self, contexts: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        """What contexts and states add to hidden vectors, before `joined`."""
+        raise NotImplementedError
+
+    def joined(self, added: Tensor) -> Tensor:
+        """The hidden vectors."""
+        raise NotImplementedError
+
+    def right_for_pairs(
+        self,
+        contexts: Float[Tensor, "batch source width"],
+        states: Float[Tensor, "batch step width"],
+        right: Int[Tensor, "batch step"],
+    ) -> Float[Tensor, "batch step source"]:
+        """The log probability of the right word of each step with each of these contexts.
+
+        Every pair of a step and a context has its own distribution over the vocabulary, so only some are there at once.
+        """
+        from_contexts, from_states = self.parts(contexts, states)
+        sources, steps = from_contexts.shape[1], from_states.shape[1]
+        rows = max(1, TOGETHER // (sources * self.words.out_features))
+        flat_states, flat_right = from_states.flatten(0, 1), right.flatten()
+        text = torch.arange(len(right), device=right.device).repeat_interleave(steps)
+        found = []
+        for begin in range(0, len(flat_right), rows):
+            part = slice(begin, begin + rows)
+            hidden = self.joined(from_contexts[text[part]] + flat_states[part].unsqueeze(1))
+            logits = self.words(hidden)
+            picked = flat_right[part, None, None].expand(-1, sources, 1)
+            found.append(logits.gather(-1, picked).squeeze(-1) - logits.logsumexp(-1))
+        return torch.cat(found).view(len(right), steps, sources)
+
+
+class NetworkOutput(Output):
+    """N([c, s]): a hidden layer on both, then the vocabulary (Eq. 2)."""
+
+    def __init__(self, width: int, words: int, activation: str) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(2 * width, width)
+        self.words = nn.Linear(width, words)
+        self.activation = ACTIVATIONS[activation]
+
+    def parts(self, contexts: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        """The hidden layer's two halves, so that each is computed once however many pairs there are."""
+        of_contexts, of_states = self.hidden.weight.chunk(2, 1)
+        return F.linear(contexts, of_contexts), F.linear(states, of_states, self.hidden.bias)
+
+    def joined(self, added: Tensor) -> Tensor:
+        """Through the activation."""
+        return self.activation(added)
+
+
+class SumOutput(Output):
+    """W (c + s), in which the best attention is a convex problem (Eq. 31)."""
+
+    def __init__(self, width: int, words: int, activation: str) -> None:  # noqa: ARG002 - as every output is made
+        super().__init__()
+        self.words = nn.Linear(width, words, bias=False)
+
+    def parts(self, contexts: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Both as they are."""
+        return contexts, states
+
+    def joined(self, added: Tensor) -> Tensor:
+        """Nothing more."""
+        return added
+
+
+OUTPUTS: dict[str, type[NetworkOutput] | type[SumOutput]] = {"network": NetworkOutput, "sum": SumOutput}

@@ -1,0 +1,110 @@
+"""Tables 2 to 8, 10 and 11 as the report shows them: ours and the paper's in turn, for each data set that was run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from ..document import Block, Heading, Paragraph, Table, Words
+from .evidence import Evidence
+from .paper import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TABLE_7, TABLE_8, TABLE_10, TABLE_11, TITLES, InPaper
+
+PAIRS = {
+    "attention_uniform": "α, β_uf",
+    "uniform_proxy": "β_uf, β_px",
+    "saliency_uniform": "Δ, β_uf",
+    "attention_lexical": "α, β",
+}
+NONE = "–"
+
+
+def agreement_tables(evidence: Evidence) -> Iterator[Block]:
+    """All of them, as far as their data sets were run."""
+    texts, pairs = "accuracy", "bleu"
+    for heading, paper, part, by, measure in (
+        ("Tables 2 and 5: agreement on validation data", TABLE_5, "validation", "agreement", texts),
+        ("Table 6: with BLEU", TABLE_6, "validation", "agreement", pairs),
+        ("Table 3: Kendall's τ", TABLE_3, "validation", "tau", texts),
+        ("Table 4: Kendall's τ with BLEU", TABLE_4, "validation", "tau", pairs),
+        ("Table 7: on training data", TABLE_7, "training", "agreement", texts),
+        ("Table 8: on training data, with BLEU", TABLE_8, "training", "agreement", pairs),
+    ):
+        rows = _rows(evidence, paper, part, by, measure)
+        if rows:
+            yield Heading(heading, 2)
+            yield Table(
+                [
+                    "",
+                    "",
+                    *(f"A({name})" for name in PAIRS.values()),
+                    "Â",
+                    *(f"ξ({name})" for name in PAIRS.values()),
+                    "ξ*",
+                ],
+                rows,
+            )
+    yield Paragraph(
+        "Each agreement is the highest of its checkpoints, as the paper has it, between runs of two seeds; Â is exact. "
+        "A star at ξ: no checkpoint of the other run agrees more. Tables hold every checkpoint, and variants with one "
+        "seed."
+    )
+    yield from _frozen_and_logistic(evidence)
+
+
+def _rows(
+    evidence: Evidence, paper: Mapping[str, InPaper], part: str, by: str, measure: str
+) -> "list[Sequence[Words]]":
+    rows: list[Sequence[Words]] = []
+    agreements, contexts = evidence.agreements, evidence.contexts
+    if not len(contexts):
+        return rows
+    chosen = contexts[
+        (contexts["part"] == part)
+        & (contexts["by"] == by)
+        & (contexts["measure"] == measure)
+        & (contexts["seeds"] == "two")
+    ]
+    for data, title in TITLES.items():
+        found = chosen[chosen["data"] == data].set_index("pair")
+        if found.empty:
+            continue
+        chance = agreements[(agreements["data"] == data) & (agreements["part"] == part)]["chance"].iloc[0]
+        here = [_share(found, pair, "agreement") for pair in PAIRS]
+        worth = [_share(found, pair, "performance") + _star(found, pair) for pair in PAIRS]
+        best = f"{100 * float(found['best'].iloc[0]):.1f}"
+        rows.append([title, "here", *here, f"{100 * chance:.1f}" if by == "agreement" else "0.0", *worth, best])
+        if data in paper:
+            row = paper[data]
+            told = [getattr(row, pair) for pair in PAIRS]
+            context = [getattr(row, f"context_{pair}") for pair in PAIRS]
+            figures = [*told, row.chance, *context, row.best]
+            rows.append(["", "paper", *(NONE if value is None else f"{value:.1f}" for value in figures)])
+    return rows
+
+
+def _frozen_and_logistic(evidence: Evidence) -> Iterator[Block]:
+    logistic = {data: figures[1] for data, figures in TABLE_11.items()}
+    for heading, pair, name, other, paper in (
+        ("Table 10: attention that learns alone", "attention_frozen", "A(α, α_fr)", "attention_uniform", TABLE_10),
+        ("Table 11: logistic regression", "uniform_logistic", "A(β_uf, β_log)", "uniform_proxy", logistic),
+    ):
+        table = evidence.agreements
+        table = table[(table["part"] == "validation") & (table["seeds"] == "two")] if len(table) else table
+        rows: list[Sequence[Words]] = []
+        for data, title in TITLES.items():
+            own = table[table["data"] == data] if len(table) else table
+            if len(own) and pair in set(own["pair"]):
+                best = 100 * own.groupby("pair")["agreement"].max()
+                rows.append(
+                    [title, f"{best[pair]:.1f}", f"{best[other]:.1f}", f"{paper[data]:g}" if data in paper else NONE]
+                )
+        if rows:
+            yield Heading(heading, 2)
+            yield Table(["", name, f"A({PAIRS[other]})", f"paper: {name}"], rows)
+
+
+def _share(found: pd.DataFrame, pair: str, column: str) -> str:
+    return f"{100 * float(found.loc[pair, column]):.1f}" if pair in found.index else NONE
+
+
+def _star(found: pd.DataFrame, pair: str) -> str:
+    return "*" if pair in found.index and not found.loc[pair, "reached"] else ""

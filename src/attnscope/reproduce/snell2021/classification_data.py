@@ -1,0 +1,56 @@
+"""The data sets of the classification stage: prepared once, cut to the scale, and kept for all workers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ...lab.data import WORD_LEVEL, ClassifiedTexts, PackedTexts, toy_polarity
+from ...lab.data.classified import Row
+from ...lab.data.texts_file import load_texts, save_texts
+from ...lab.data.word_level import word_level_texts
+from .classification_scale import ClassificationScale, DataScale
+
+SEED = 0
+FILE = "texts.safetensors"
+
+
+def prepared(folder: Path, name: str, scale: ClassificationScale, place: str | Path | None) -> ClassifiedTexts:
+    """The data set at this scale, made now or kept from before: `train` to learn from, `dev` to look at.
+
+    Its `test` are the training texts that are looked at too.
+    """
+    path = folder / name / FILE
+    if not path.exists():
+        found = replace(toy_polarity(), name=name) if scale.toy else WORD_LEVEL[name](place)
+        save_texts(path, cut(found, scale.data[name], ends=0 if scale.toy else 1))
+    return load_texts(path)
+
+
+def cut(texts: ClassifiedTexts, scale: DataScale, ends: int = 1) -> ClassifiedTexts:
+    """Fewer and shorter texts, as the scale says; words that are rare in what is left are unknown.
+
+    `ends` is how many special tokens a text has on either side; all have one on either side afterwards.
+    """
+    made = word_level_texts(
+        texts.name,
+        texts.classes,
+        _rows(texts, texts.train, scale.train, scale.longest, ends),
+        _rows(texts, texts.dev, scale.validation, scale.longest, ends),
+    )
+    return replace(made, test=_chosen(made.train, scale.sample))
+
+
+def _rows(texts: ClassifiedTexts, part: PackedTexts, most: int | None, longest: int | None, ends: int) -> list[Row]:
+    taken = _chosen(part, most)
+    words = (texts.vocabulary.decode(text[ends : len(text) - ends].tolist())[:longest] for text in taken)
+    return list(zip(words, taken.labels.tolist(), strict=True))
+
+
+def _chosen(texts: PackedTexts, most: int | None) -> PackedTexts:
+    """So many of the texts, drawn at random, in their order."""
+    if most is None or most >= len(texts):
+        return texts
+    numbers = np.sort(np.random.default_rng(SEED).permutation(len(texts))[:most])
+    every = list(texts)
+    return PackedTexts.of([every[number].tolist() for number in numbers], texts.labels[numbers].tolist())

@@ -1,0 +1,228 @@
+"""Every claim of snell2021 on figures made by hand: all hold on what the paper shows, and each fails by its own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from scipy.stats import fisher_exact
+
+from attnscope.reproduce.snell2021.criteria import ALL, CLASSIFIED, CRITERIA, PAIRS, claims_of
+from attnscope.reproduce.snell2021.evidence import Evidence
+
+NOTHING = pd.DataFrame()
+STEPS = (0, 50, 100)
+AGREED = {
+    "attention_uniform": (0.1, 0.5, 0.3),
+    "uniform_proxy": (0.1, 0.5, 0.5),
+    "saliency_uniform": (0.1, 0.4, 0.4),
+    "attention_lexical": (0.1, 0.5, 0.6),
+    "attention_attention": (0.1, 0.6, 0.7),
+    "attention_frozen": (0.1, 0.2, 0.2),
+    "uniform_logistic": (0.1, 0.5, 0.55),
+}
+CHANCE, ERROR = 0.06, 0.01
+
+
+def copying() -> pd.DataFrame:
+    """Ends: every seed copies a choice of words, half of them fail on the same words and on mixtures, none reorders."""
+    ends = {
+        "choice": [1.0] * 20,
+        "same": [1.0, 0.1] * 10,
+        "mixture": [0.9, 0.1, 1.0, 0.05, 1.0, 0.1],
+        "reordered": [0.3] * 4,
+    }
+    rows = [
+        {"task": task, "attention": "learned", "seed": seed, "step": step, "accuracy": accuracy}
+        for task, accuracies in ends.items()
+        for seed, end in enumerate(accuracies)
+        for step, accuracy in ((0, 0.02), (200, end))
+    ]
+    rows += [
+        {"task": task, "attention": "uniform", "seed": 0, "step": 200, "lexical_right": -3.0, "lexical_top": 0.9}
+        for task in ("choice", "reordered")
+    ]
+    return pd.DataFrame(rows)
+
+
+def heads() -> pd.DataFrame:
+    learned = {"bad": 1, "good": 9, "random": 10}
+    return pd.DataFrame(
+        {"kind": kind, "combination": number, "step": step, "accuracy": accuracy}
+        for kind, many in learned.items()
+        for number in range(10)
+        for step, accuracy in ((0, 0.1), (100, 0.99 if number < many else 0.3))
+    )
+
+
+def locality() -> pd.DataFrame:
+    rows = [(0, 0.0, 0.0, 0.0, 0.0), (50, 3.0, 1.0, 0.1, 0.0), (1000, 5.0, 10.0, 4.5, 20.0)]
+    columns = ["step", "keyword", "after", "mean", "last"]
+    return pd.concat([pd.DataFrame(rows, columns=columns).assign(seed=seed) for seed in (0, 1)])
+
+
+def agreements() -> pd.DataFrame:
+    """What is judged is of two seeds on validation data; all else is at chance, so that it shows if it is taken."""
+    return pd.DataFrame(
+        {
+            "data": data,
+            "part": part,
+            "seeds": seeds,
+            "pair": pair,
+            "step": step,
+            "agreement": CHANCE
+            if (part, seeds) != ("validation", "two")
+            else 0.2
+            if (data, pair) == ("sms", "attention_attention")
+            else agreement,
+            "error": ERROR,
+            "chance": CHANCE,
+        }
+        for data in ALL
+        for part, seeds in (("training", "two"), ("validation", "same"), ("validation", "two"))
+        for pair, curve in AGREED.items()
+        for step, agreement in zip(STEPS, curve, strict=True)
+    )
+
+
+def contexts() -> pd.DataFrame:
+    row = {"part": "validation", "seeds": "two", "by": "agreement", "measure": "accuracy", "pair": "attention_uniform"}
+    found = {"agreement": 0.5, "performance": 0.8, "step": 50, "reached": True, "best": 0.9, "trivial": 0.5}
+    others = [{}, {"part": "training"}, {"seeds": "same"}, {"by": "tau"}, {"measure": "bleu"}]
+    # what is not judged stands first, and would not hold
+    return pd.DataFrame(
+        {"data": data, **row, **found, **other, **({"performance": 0.5} if other else {})}
+        for data in ALL
+        for other in reversed(others)
+    )
+
+
+def theory() -> dict[str, pd.DataFrame]:
+    widths = pd.DataFrame({"width": [64, 1024], "logits_error": [0.2, 0.04]})
+    return {
+        "initial_gradient": widths.assign(probabilities_slope=0.14, one_over_outputs=1 / 7),
+        "counterexample": pd.DataFrame({"lexical": [0.33, 0.01, 0.01], "attention": [0.0, 0.5, 0.5]}),
+        "logistic": pd.DataFrame({"difference": [1e-7, -1e-8]}),
+    }
+
+
+WHOLE = Evidence(copying(), heads(), locality(), agreements(), contexts(), theory())
+
+
+def verdicts(evidence: Evidence) -> dict[str, bool | None]:
+    return {claim.id: claim.holds for claim in claims_of(evidence)}
+
+
+def test_all_hold_on_what_the_paper_shows() -> None:
+    found = verdicts(WHOLE)
+    assert [name for name, holds in found.items() if not holds] == []
+    assert len(found) == len(CRITERIA) == 10 + 5 * len(ALL) + 2 * len(CLASSIFIED) + 5
+
+
+def test_nothing_measured_is_no_verdict_with_a_reason() -> None:
+    empty = Evidence(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, {})
+    for claim in claims_of(empty):
+        assert claim.holds is None, claim.id
+        assert claim.note.endswith("."), claim.id
+
+
+def changed(table: pd.DataFrame, which: dict[str, object], column: str, value: float) -> pd.DataFrame:
+    table = table.copy()
+    chosen = pd.Series(data=True, index=table.index)
+    for name, wanted in which.items():
+        chosen &= table[name] == wanted
+    assert chosen.any()
+    table.loc[chosen, column] = value
+    return table
+
+
+def of_copying(column: str, value: float, **which: object) -> Callable[[], Evidence]:
+    return lambda: replace(WHOLE, copying=changed(WHOLE.copying, which, column, value))
+
+
+def of_heads(value: float, **which: object) -> Callable[[], Evidence]:
+    return lambda: replace(WHOLE, heads=changed(WHOLE.heads, which, "accuracy", value))
+
+
+def of_locality(column: str, value: float, step: int) -> Callable[[], Evidence]:
+    table = WHOLE.locality.reset_index(drop=True)
+    return lambda: replace(WHOLE, locality=changed(table, {"step": step, "seed": 1}, column, value))
+
+
+def of_agreements(value: float, column: str = "agreement", **which: object) -> Callable[[], Evidence]:
+    return lambda: replace(WHOLE, agreements=changed(WHOLE.agreements, which, column, value))
+
+
+def of_theory(name: str, column: str, value: float, row: int) -> Callable[[], Evidence]:
+    def made() -> Evidence:
+        table = WHOLE.theory[name].copy()
+        table.loc[row, column] = value
+        return replace(WHOLE, theory={**WHOLE.theory, name: table})
+
+    return made
+
+
+FAILURES = {
+    "copy-40-of-60-always-learns": of_copying("accuracy", 0.5, task="choice", seed=7, step=200, attention="learned"),
+    "copy-permutation-sometimes-fails": of_copying("accuracy", 1.0, task="same", step=200),
+    "mixture-sometimes-fails": of_copying("accuracy", 1.0, task="mixture", step=200),
+    "fixed-permutation-fails": of_copying("accuracy", 0.96, task="reordered", seed=3, step=200, attention="learned"),
+    "beta-uf-same-for-copy-and-permutation": of_copying(
+        "lexical_right", -3.2, task="reordered", attention="uniform", seed=0
+    ),
+    "eight-bad-heads-fail": of_heads(0.99, kind="bad", step=100),
+    "one-good-head-suffices": of_heads(0.3, kind="good", step=100),
+    "random-eight-learn": of_heads(0.3, kind="random", step=100),
+    "locality-early": of_locality("last", 0.9, 50),
+    "locality-late-last-state": of_locality("last", 9.0, 1000),
+    **{
+        f"{name}-sst": of_agreements(CHANCE + ERROR, data="sst", part="validation", pair=pair)
+        for name, (pair, _) in PAIRS.items()
+    },
+    "frozen-beta-below-imdb": of_agreements(0.6, data="imdb", pair="attention_frozen", step=100),
+    "logistic-agrees-imdb": of_agreements(0.7, data="imdb", pair="uniform_logistic", step=100),
+    "beta-uf-agreement-rises-then-falls": of_agreements(0.495, data="amazon", pair="attention_uniform", step=100),
+    "sms-seeds-disagree": of_agreements(0.8, data="sms", pair="attention_attention", step=100),
+    "proxy-is-logistic": of_theory("logistic", "difference", 1e-3, 1),
+    "initial-gradient-is-cooccurrence": of_theory("initial_gradient", "logits_error", 0.06, 1),
+    "optimal-attention-may-avoid-largest-beta": of_theory("counterexample", "attention", 0.1, 0),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_each_fails_by_its_own(name: str) -> None:
+    assert verdicts(FAILURES[name]())[name] is False
+
+
+def test_a_context_below_half_of_the_way_is_trivial() -> None:
+    low = changed(WHOLE.contexts, {"data": "sst"}, "performance", 0.69)
+    found = verdicts(replace(WHOLE, contexts=low))
+    assert [name for name, holds in found.items() if not holds] == ["xi-nontrivial-sst"]
+
+
+def test_a_run_that_only_guesses_gives_no_context() -> None:
+    guessed = changed(WHOLE.contexts, {"data": "sst"}, "best", 0.5)
+    assert verdicts(replace(WHOLE, contexts=guessed))["xi-nontrivial-sst"] is None
+
+
+@pytest.mark.parametrize("best", [0.4, 0.5])
+def test_a_context_of_models_that_only_guess_is_not_judged(best: float) -> None:
+    guessing = changed(WHOLE.contexts, {"data": "sst"}, "best", best)
+    claim = next(claim for claim in claims_of(replace(WHOLE, contexts=guessing)) if claim.id == "xi-nontrivial-sst")
+    assert claim.holds is None
+    assert claim.note == f"The models end with {100 * best:.1f} and guessing gives 50.0: there is no way between."
+
+
+def test_the_p_of_a_failing_task_is_fishers() -> None:
+    claim = next(claim for claim in claims_of(WHOLE) if claim.id == "copy-permutation-sometimes-fails")
+    p = fisher_exact([[10, 10], [0, 20]], alternative="greater").pvalue
+    assert claim.here == f"10 of 20 fail against 0 of 20, p {p:.2g}"
+
+
+def test_a_task_that_no_seed_learns_is_told_so() -> None:
+    none = changed(WHOLE.copying, {"task": "same", "step": 200}, "accuracy", 0.1)
+    claim = next(
+        claim for claim in claims_of(replace(WHOLE, copying=none)) if claim.id == "copy-permutation-sometimes-fails"
+    )
+    assert claim.holds
+    assert claim.note.startswith("No seed learned")

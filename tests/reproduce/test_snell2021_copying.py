@@ -1,0 +1,61 @@
+"""Copying: the stage at its smallest, what it keeps, and that an interrupted run ends as an uninterrupted one."""
+
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from attnscope.lab import train
+from attnscope.reproduce.snell2021 import copying
+
+
+def test_one_row_for_each_run_and_step(tmp_path):
+    table = copying.copying(tmp_path, copying.SMOKE)
+    runs = table.groupby(["task", "attention", "seed"]).size()
+    assert set(runs) == {3}
+    assert len(runs) == 2 * len(copying.TASKS) + len(copying.PROBED)
+    assert table.step.unique().tolist() == [0, 10, 20]
+    assert table.accuracy.between(0, 1).all()
+    assert (table.loss > 0).all()
+    probed = table.attention == "uniform"
+    columns = ["lexical_right", "lexical_other", "lexical_top"]
+    assert table.loc[probed, columns].notna().all(axis=None)
+    assert table.loc[~probed, columns].isna().all(axis=None)
+    assert (
+        table.groupby(["task", "attention", "seed"]).loss.last()
+        < table.groupby(["task", "attention", "seed"]).loss.first()
+    ).all()
+    again = copying.copying(tmp_path, copying.SMOKE)
+    pd.testing.assert_frame_equal(again, table)
+    assert not list(tmp_path.glob("*.safetensors"))
+
+
+def test_both_tasks_of_the_probe_begin_alike(tmp_path):
+    first, second = (
+        copying.one_run(tmp_path, copying.SMOKE, copying.CopyingRun(task, "uniform", 3))[0] for task in copying.PROBED
+    )
+    # before any step the model and the sources are the same; only the order of the right words is another
+    assert first["lexical_right"] == pytest.approx(second["lexical_right"], abs=0.2)
+
+
+def test_an_interrupted_run_ends_as_if_nothing_had_been(tmp_path, monkeypatch):
+    scale = replace(copying.SMOKE, steps=12, every=4)
+    run = copying.CopyingRun("same", "learned", 1)
+    whole = copying.one_run(tmp_path / "whole", scale, run)
+    monkeypatch.setattr(train, "STEPS_PER_ROW", 3)  # a checkpoint may be written where a row ends
+    monkeypatch.setattr(train.time, "monotonic", iter(range(0, 100_000, 60)).__next__)
+    kept = train._save
+
+    def save_and_die(checkpoint, recipe, model, rule, state):
+        kept(checkpoint, recipe, model, rule, state)
+        if state.step == 6:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "_save", save_and_die)
+    with pytest.raises(KeyboardInterrupt):
+        copying.one_run(tmp_path / "broken", scale, run)
+    assert (tmp_path / "broken" / "same-learned-1.safetensors").exists()
+    monkeypatch.setattr(train, "_save", kept)
+    assert copying.one_run(tmp_path / "broken", scale, run) == whole
+    assert json.loads((tmp_path / "broken" / "same-learned-1.json").read_text()) == whole

@@ -1,0 +1,64 @@
+"""Several heads: what makes a head good or bad, how heads are combined, and the stage at its smallest."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+
+from attnscope.reproduce.snell2021 import heads
+
+
+def test_models_share_all_weights_but_their_heads():
+    one, other, both = (heads.begun(heads.SMOKE, numbers).state_dict() for numbers in ((3,), (4,), (3, 4)))
+    for name, part in one.items():
+        if name.startswith("attention.heads.0."):
+            second = name.replace("heads.0.", "heads.1.")
+            assert torch.equal(both[name], part)
+            assert torch.equal(both[second], other[name])
+            assert not torch.equal(part, other[name])
+        else:
+            assert torch.equal(both[name], part)
+            assert torch.equal(other[name], part)
+
+
+@pytest.mark.parametrize(
+    ("curves", "kind"),
+    [
+        ([[0.1, 0.96, 0.2]], "good"),
+        ([[0.1, 0.96], [0.1, 0.95]], "neither"),  # not above on the second
+        ([[0.1, 0.59], [0.9, 0.1]], "bad"),
+        ([[0.1, 0.6]], "neither"),
+    ],
+)
+def test_a_head_is_what_all_its_trials_say(curves, kind):
+    assert heads.kind_of(curves) == kind
+
+
+def test_combinations_are_of_their_kind():
+    scale = replace(heads.SMOKE, together=4, pool=6)
+    bad, good = [10, 11, 12, 13, 14], [20, 21]
+    for number in range(20):
+        found = heads._members(scale, bad, good, number)
+        assert set(found["bad"]) <= set(bad)
+        assert len(set(found["good"]) & set(bad)) == 3
+        assert len(set(found["good"]) & set(good)) == 1
+        assert set(found["random"]) <= set(range(6))
+        assert all(len(set(members)) == 4 for members in found.values())
+    assert set(heads._members(scale, bad[:3], good, 0)) == {"good", "random"}
+    assert set(heads._members(scale, bad, [], 0)) == {"bad", "random"}
+
+
+def test_the_stage_tries_heads_and_combines_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(heads, "BAD", 0.99)  # so few steps make no good head, but some that count as bad
+    together, tried = heads.heads(tmp_path, heads.SMOKE)
+    assert tried["head"].nunique() == heads.SMOKE.tried
+    assert set(tried["found"]) <= {"good", "bad", "neither"}
+    for _, rows in tried.groupby("head"):
+        curves = [part.accuracy.tolist() for _, part in rows.groupby("data_seed")]
+        assert heads.kind_of(curves) == rows["found"].iloc[0]
+    assert {"bad", "random"} <= set(together["kind"])
+    assert together.groupby(["kind", "combination"]).size().eq(3).all()
+    files = len(list(tmp_path.iterdir()))
+    pd.testing.assert_frame_equal(heads.heads(tmp_path, heads.SMOKE)[0], together)
+    assert len(list(tmp_path.iterdir())) == files

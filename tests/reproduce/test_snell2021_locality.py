@@ -1,0 +1,59 @@
+"""Locality: the sequences with a keyword, the four log-odds against a plain reading, and the stage at its smallest."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnscope.lab.data.keyword import SPECIAL, KeywordTask
+from attnscope.lab.models import RecurrentClassifier
+from attnscope.reproduce.snell2021 import locality
+
+
+def test_only_positive_sequences_hold_the_keyword_and_once():
+    task = KeywordTask()
+    ids, classes, places = task.batch(401, seed=2, step=3)
+    keyword = task.vocabulary.encode(["1"])[0]
+    assert ids.shape == (401, 40)
+    assert torch.equal((ids == keyword).sum(1), classes)
+    assert int(classes.sum()) == 201
+    positive = classes == 1
+    assert (ids[positive].gather(1, places[positive, None]) == keyword).all()
+    others = np.bincount(ids[ids != keyword].numpy())[len(SPECIAL) + 1 :]
+    assert len(others) == 39
+    assert others.min() > 0.75 * others.mean()
+    assert torch.equal(ids, task.batch(401, seed=2, step=3)[0])
+    assert not torch.equal(ids, task.batch(401, seed=2, step=4)[0])
+
+
+def test_the_four_log_odds_are_read_where_they_should():
+    scale = locality.SMOKE
+    torch.manual_seed(0)
+    model = RecurrentClassifier(
+        scale.task.vocabulary, width=8, hidden=8, bidirectional=False, attention="uniform"
+    ).eval()
+    with torch.no_grad():
+        seen = locality.KeywordLogits(model, scale, 1, range(3))(2)
+        ids, classes, places = scale.task.batch(scale.sequences, 1, locality.LOOKED_AT + 2)
+        rows = {name: [] for name in locality.QUANTITIES}
+        for text, label, place in zip(ids, classes, places, strict=True):
+            if label and place < scale.length - 2:
+                odds = []
+                for at in range(scale.length):
+                    alone = torch.zeros(1, scale.length)
+                    alone[0, at] = 1
+                    odds.append(float(model(text[None], attention=alone)))
+                rows["keyword"].append(odds[place])
+                rows["after"].append(odds[place + 1])
+                rows["mean"].append(float(model(text[None])))
+                rows["last"].append(odds[-1])
+        for name, values in rows.items():
+            assert seen[name] == pytest.approx(np.mean(values), abs=1e-6)
+        assert seen["loss"] == pytest.approx(float(model.loss(model(ids), classes)), abs=1e-6)
+
+
+def test_one_row_for_each_seed_and_step(tmp_path):
+    table = locality.locality(tmp_path, locality.SMOKE)
+    assert table.groupby("seed").step.apply(list).tolist() == [[0, 1, 10, 20]] * 2
+    assert set(locality.QUANTITIES) < set(table.columns)
+    again = locality.locality(tmp_path, locality.SMOKE)
+    assert again.equals(table)

@@ -1,0 +1,100 @@
+"""The whole experiment at its smallest: what it writes, that it goes on, and that stages may be run by themselves."""
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from attnscope.cli import app
+from attnscope.errors import BadInput
+from attnscope.lab import copying_training
+from attnscope.reproduce import read_claims
+from attnscope.reproduce.snell2021 import classification_runs, reproduce_snell2021
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A finished run, made by the command."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    found = CliRunner().invoke(app, ["reproduce", "snell2021", "--json", "--out", str(out)])
+    assert found.exit_code == 0, found.output
+    assert [claim["id"] for claim in json.loads(found.stdout)["claims"]] == [claim.id for claim in read_claims(out)]
+    return out
+
+
+def test_everything_is_written(whole):
+    files = {path.relative_to(whole).as_posix() for path in whole.rglob("*") if path.is_file()}
+    assert {"report.md", "report.html", "claims.json", "recipe.json"} <= files
+    names = "copying locality heads heads_tried agreements contexts performance table_9 initial_gradient permutations"
+    assert {f"tables/{name}.csv" for name in names.split()} <= files
+    for name in "fig03_copying fig06_heads fig07_locality agreements".split():
+        assert any(path.startswith(f"figures/{name}.") for path in files), name
+    report = (whole / "report.md").read_text()
+    assert "Texts and pairs are made up" in report
+    for table in ("Tables 2 and 5", "Table 3", "Table 4", "Table 6", "Table 7", "Table 8", "Table 9", "Table 10"):
+        assert f"### {table}" in report, table
+    agreements = pd.read_csv(whole / "tables" / "agreements.csv")
+    assert set(agreements["data"]) == {"sst", "20news", "multi30k"}
+    assert agreements["error"].notna().all()
+
+
+def test_what_is_derived_holds_even_here(whole):
+    verdicts = {claim.id: claim.holds for claim in read_claims(whole)}
+    assert verdicts["optimal-attention-may-avoid-largest-beta"]
+    assert verdicts["proxy-is-logistic"]
+    assert verdicts["agreement-alpha-beta-imdb"] is None, "IMDB is not run at this scale"
+
+
+def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, draw_from):
+    """Of two stages, which must be what they are among all."""
+    draw_from(whole)
+    out, stages = tmp_path / "run", "copying,classification"
+
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(classification_runs, "train_bag", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce_snell2021(out, stages=stages)
+    assert not (out / "claims.json").exists()
+    kept = sorted((out / "copying").glob("*.json"))
+    assert len(kept) == 10
+    written = {path: path.stat().st_mtime_ns for path in kept}
+    reproduce_snell2021(out, stages=stages, resume=True)
+    assert {path: path.stat().st_mtime_ns for path in kept} == written, "what is kept is not trained again"
+    assert (out / "tables" / "copying.csv").read_bytes() == (whole / "tables" / "copying.csv").read_bytes()
+    for name in ("agreements", "contexts"):
+        alone = (out / "tables" / f"{name}.csv").read_text().splitlines()
+        assert alone[1:] == (whole / "tables" / f"{name}.csv").read_text().splitlines()[1 : len(alone)], name
+
+
+def test_one_stage_alone(tmp_path, monkeypatch):
+    def never(*arguments, **options):
+        raise AssertionError("trained")
+
+    monkeypatch.setattr(copying_training, "train", never)
+    found = reproduce_snell2021(tmp_path / "run", stages="theory")
+    measured = {claim.id for claim in found.claims if claim.holds is not None}
+    assert measured == {
+        "proxy-is-logistic",
+        "initial-gradient-is-cooccurrence",
+        "optimal-attention-may-avoid-largest-beta",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"stages": "copying,tasting"}, "no stage 'tasting': choose of copying, locality, theory"),
+        ({"engine": "dask"}, "no engine 'dask'"),
+        ({"scale": "large"}, "no scale 'large': choose smoke, cpu, paper"),
+        ({"scale": "cpu", "data": "/nowhere"}, "data set sst"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path, monkeypatch, options, said):
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path / "nothing"))
+    with pytest.raises(BadInput, match=said):
+        reproduce_snell2021(tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
