@@ -39,7 +39,15 @@ def copying() -> pd.DataFrame:
         for step, accuracy in ((0, 0.02), (200, end))
     ]
     rows += [
-        {"task": task, "attention": "uniform", "seed": 0, "step": 200, "lexical_right": -3.0, "lexical_top": 0.9}
+        {
+            "task": task,
+            "attention": "uniform",
+            "seed": 0,
+            "step": 200,
+            "lexical_right": -3.0,
+            "lexical_other": -5.0,
+            "lexical_top": 0.9,
+        }
         for task in ("choice", "reordered")
     ]
     return pd.DataFrame(rows)
@@ -48,7 +56,7 @@ def copying() -> pd.DataFrame:
 def heads() -> pd.DataFrame:
     learned = {"bad": 1, "good": 9, "random": 10}
     return pd.DataFrame(
-        {"kind": kind, "combination": number, "step": step, "accuracy": accuracy}
+        {"kind": kind, "combination": number, "heads": f"{number} 99", "step": step, "accuracy": accuracy}
         for kind, many in learned.items()
         for number in range(10)
         for step, accuracy in ((0, 0.1), (100, 0.99 if number < many else 0.3))
@@ -203,6 +211,13 @@ def test_a_context_below_half_of_the_way_is_trivial() -> None:
 def test_a_run_that_only_guesses_gives_no_context() -> None:
     guessed = changed(WHOLE.contexts, {"data": "sst"}, "best", 0.5)
     assert verdicts(replace(WHOLE, contexts=guessed))["xi-nontrivial-sst"] is None
+
+
+def test_heads_that_were_drawn_twice_count_once() -> None:
+    bad = WHOLE.heads["kind"] == "bad"
+    same = WHOLE.heads.assign(heads=WHOLE.heads["heads"].where(~bad | (WHOLE.heads["combination"] == 0), "1 99"))
+    claim = next(claim for claim in claims_of(replace(WHOLE, heads=same)) if claim.id == "eight-bad-heads-fail")
+    assert claim.here == "1 of 2 learn"
 
 
 @pytest.mark.parametrize("best", [0.4, 0.5])

@@ -6,16 +6,18 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from attnscope.errors import BadInput
 from attnscope.lab import train
 from attnscope.reproduce.snell2021 import copying
 
 
 def test_one_row_for_each_run_and_step(tmp_path):
     table = copying.copying(tmp_path, copying.SMOKE)
-    runs = table.groupby(["task", "attention", "seed"]).size()
-    assert set(runs) == {3}
+    runs = table.groupby(["task", "attention", "seed"])["step"].apply(list)
     assert len(runs) == 2 * len(copying.TASKS) + len(copying.PROBED)
-    assert table.step.unique().tolist() == [0, 10, 20]
+    for (task, attention, _), steps in runs.items():
+        longer = (task, attention) == ("reordered", "learned")
+        assert steps == ([0, 10, 20, 30] if longer else [0, 10, 20])
     assert table.accuracy.between(0, 1).all()
     assert (table.loss > 0).all()
     probed = table.attention == "uniform"
@@ -29,6 +31,8 @@ def test_one_row_for_each_run_and_step(tmp_path):
     again = copying.copying(tmp_path, copying.SMOKE)
     pd.testing.assert_frame_equal(again, table)
     assert not list(tmp_path.glob("*.safetensors"))
+    with pytest.raises(BadInput, match="batch"):
+        copying.copying(tmp_path, replace(copying.SMOKE, batch=9))
 
 
 def test_both_tasks_of_the_probe_begin_alike(tmp_path):

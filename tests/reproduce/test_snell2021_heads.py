@@ -45,6 +45,8 @@ def test_combinations_are_of_their_kind():
         assert len(set(found["good"]) & set(good)) == 1
         assert set(found["random"]) <= set(range(6))
         assert all(len(set(members)) == 4 for members in found.values())
+        assert all(list(members) == sorted(members) for members in found.values())
+        assert heads._members(scale, bad[:4], good, number)["random"] == found["random"]
     assert set(heads._members(scale, bad[:3], good, 0)) == {"good", "random"}
     assert set(heads._members(scale, bad, [], 0)) == {"bad", "random"}
 

@@ -11,6 +11,7 @@ from attnscope.errors import BadInput
 from attnscope.lab import copying_training
 from attnscope.reproduce import read_claims
 from attnscope.reproduce.snell2021 import classification_runs, reproduce_snell2021
+from attnscope.reproduce.snell2021.available import missing_data
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, d
         with pytest.raises(KeyboardInterrupt):
             reproduce_snell2021(out, stages=stages)
     assert not (out / "claims.json").exists()
-    kept = sorted((out / "copying").glob("*.json"))
+    kept = sorted((out / "copying").glob("*-*.json"))
     assert len(kept) == 10
     written = {path: path.stat().st_mtime_ns for path in kept}
     reproduce_snell2021(out, stages=stages, resume=True)
@@ -98,3 +99,16 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path, monkeypatch,
     with pytest.raises(BadInput, match=said):
         reproduce_snell2021(tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
+
+
+def test_data_sets_that_are_missing_are_told(tmp_path, monkeypatch):
+    monkeypatch.delenv("ATTNSCOPE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = tmp_path / "sms_spam" / "SMSSpamCollection.gz"
+    file.parent.mkdir()
+    file.touch()
+    missing = missing_data(["sst", "sms"], tmp_path)
+    assert list(missing) == ["sst"]
+    assert missing["sst"].startswith("The data set sst")
+    with pytest.raises(BadInput, match="The data set imdb"):
+        missing_data(["imdb", "sst"], tmp_path)

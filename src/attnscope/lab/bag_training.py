@@ -5,8 +5,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from torch import nn
-from torch.optim import Adam, Optimizer
 
 from .batches import order_of_epoch
 from .data.packed import ClassifiedTexts, PackedTexts
@@ -14,7 +12,7 @@ from .models.bag_of_words import WIDTH, BagOfWords
 from .polarity import padded_batches
 from .rates import constant
 from .stopping import EarlyStopping
-from .train import Measurement, train
+from .train import Measurement, adam, train
 
 BATCH, EPOCHS = 64, 60
 RATE, SLOW_RATE = 1.5e-4, 5e-5
@@ -54,7 +52,15 @@ def train_bag(
             measure,
             constant(rate),
             epochs * per_epoch,
-            {"task": "bag of words", "data": data.name, "texts": len(texts), "seed": seed, "width": width},
+            {
+                "task": "bag of words",
+                "data": data.name,
+                "texts": len(texts),
+                "seed": seed,
+                "width": width,
+                "batch": batch,
+                "rate": rate,
+            },
             checkpoint,
             optimizer=adam,
             longest_gradient=math.inf,
@@ -62,11 +68,6 @@ def train_bag(
             stopping=EarlyStopping(lambda: -mean_loss(model, data.dev), every=per_epoch, patience=epochs),
         )
     return model.eval()
-
-
-def adam(model: nn.Module) -> Optimizer:
-    """The authors' optimizer; the loop sets the rate."""
-    return Adam(model.parameters(), fused=True)
 
 
 @torch.no_grad()

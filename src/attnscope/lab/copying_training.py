@@ -8,22 +8,16 @@ from typing import Any
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
-from torch.optim import Adam, Optimizer
+from torch import Tensor
 
 from .data.copying import CopyingTask
 from .models.seq2seq import Seq2Seq
 from .rates import constant
-from .train import LogRow, Measurement, train
+from .train import LogRow, Measurement, adam, train
 
 RATE = 1e-3
 LOOKED_AT = 1_000_000
 """Sequences that a model is looked at with are drawn as for steps from here on, which no training reaches."""
-
-
-def adam(model: nn.Module) -> Optimizer:
-    """The authors' optimizer; the loop sets the rate."""
-    return Adam(model.parameters(), fused=True)
 
 
 @dataclass(frozen=True, eq=False)

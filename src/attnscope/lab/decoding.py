@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -9,7 +10,9 @@ from torch import Tensor
 
 from ..capture.evaluating import evaluated
 from ..errors import BadInput
-from .models.seq2seq import Encoded, Seq2Seq
+
+if TYPE_CHECKING:  # which writes by this file
+    from .models.seq2seq import Encoded, Seq2Seq
 
 LONGEST = 100
 """Words at most, eos not counted."""
@@ -17,14 +20,14 @@ BEAMS = 5
 
 
 def greedy(
-    model: Seq2Seq, source: Int[Tensor, "batch source"], real: Bool[Tensor, "batch source"], longest: int = LONGEST
+    model: "Seq2Seq", source: Int[Tensor, "batch source"], real: Bool[Tensor, "batch source"], longest: int = LONGEST
 ) -> list[list[int]]:
-    """The likeliest word at each step, up to eos, of every source."""
+    """The likeliest word at each step but padding, up to eos, of every source."""
     return beam_search(model, source, real, beams=1, longest=longest)
 
 
 def beam_search(
-    model: Seq2Seq,
+    model: "Seq2Seq",
     source: Int[Tensor, "batch source"],
     real: Bool[Tensor, "batch source"],
     beams: int = BEAMS,
@@ -32,7 +35,8 @@ def beam_search(
 ) -> list[list[int]]:
     """The output of the highest mean log probability per word, eos counted, among those that the beams came to.
 
-    All beams of all sources go on together. A beam that writes eos is finished and keeps its place, and a source is
+    All beams of all sources go on together, and those with the highest sum are kept; padding is never written. A beam
+    that writes eos is finished and keeps its place, and a source is
     done when all its beams are; outputs that come to no end within `longest` words are taken as they are.
     """
     if beams < 1 or longest < 1:
@@ -42,7 +46,7 @@ def beam_search(
         return _searched(model, encoded, len(source), beams, longest)
 
 
-def _searched(model: Seq2Seq, encoded: Encoded, sources: int, beams: int, longest: int) -> list[list[int]]:
+def _searched(model: "Seq2Seq", encoded: "Encoded", sources: int, beams: int, longest: int) -> list[list[int]]:
     end, pad = (model.vocabulary.number(name) for name in ("eos", "pad"))
     words = encoded.real.new_full((sources * beams, 1), model.vocabulary.number("bos"), dtype=torch.long)
     # in the beginning all beams of a source are the same: only the first counts
@@ -80,12 +84,13 @@ def _best(
     ]
 
 
-def _repeated(encoded: Encoded, beams: int) -> Encoded:
+def _repeated(encoded: "Encoded", beams: int) -> "Encoded":
     """Each source once for every beam, behind each other."""
-    return Encoded(
-        encoded.values.repeat_interleave(beams, 0),
-        encoded.real.repeat_interleave(beams, 0),
-        tuple(part.repeat_interleave(beams, 1) for part in encoded.start),
+    return replace(
+        encoded,
+        values=encoded.values.repeat_interleave(beams, 0),
+        real=encoded.real.repeat_interleave(beams, 0),
+        start=tuple(part.repeat_interleave(beams, 1) for part in encoded.start),
     )
 
 

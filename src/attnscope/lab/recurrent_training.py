@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
-from torch import Tensor, nn
-from torch.optim import Adam, Optimizer
+from torch import Tensor
 
 from .batches import order_of_epoch
 from .data.packed import PackedTexts
@@ -23,7 +22,7 @@ from .probes import Probe
 from .probes.saliency import read_with_saliency
 from .rates import constant
 from .snapshots import Snapshot
-from .train import LogRow, Measurement, train
+from .train import LogRow, Measurement, adam, train
 
 RATE, BATCH = 1e-3, 32
 FIRST_LOOKS, EVERY = (0, 10, 50, 100, 150, 200), 250
@@ -39,11 +38,6 @@ def checkpoints(steps: int) -> tuple[int, ...]:
     (0, 10, 50, 100, 150, 200, 250, 500, 600)
     """
     return tuple(sorted({step for step in (*FIRST_LOOKS, *range(EVERY, steps, EVERY)) if step < steps} | {steps}))
-
-
-def adam(model: nn.Module) -> Optimizer:
-    """The authors' optimizer, of the weights that learn; the loop sets the rate."""
-    return Adam([weights for weights in model.parameters() if weights.requires_grad], fused=True)
 
 
 def only_attention_learns(model: RecurrentClassifier) -> RecurrentClassifier:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
-from torch.optim import AdamW, Optimizer
+from torch.optim import Adam, AdamW, Optimizer
 
 from ..engine import load_checkpoint, save_checkpoint
 from ..errors import BadInput
@@ -39,6 +39,11 @@ class Measurement:
 def adamw(model: nn.Module) -> Optimizer:
     """AdamW with the usual weight decay; the loop sets the learning rate."""
     return AdamW(model.parameters(), weight_decay=0.01, fused=True)
+
+
+def adam(model: nn.Module) -> Optimizer:
+    """Adam as it is; the loop sets the learning rate."""
+    return Adam(model.parameters(), fused=True)
 
 
 @dataclass

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from .bag_training import adam
 from .batches import Batches
 from .data.translation import TranslatedPart, TranslatedTexts, pair_batch
 from .decoding import in_order_of_length
@@ -16,7 +15,7 @@ from .models.seq2seq import Seq2Seq
 from .probes import Probe
 from .rates import constant
 from .stopping import EarlyStopping
-from .train import LogRow, Measurement, train
+from .train import LogRow, Measurement, adam, train
 from .translation_looks import token_accuracy
 
 RATE = 1e-3

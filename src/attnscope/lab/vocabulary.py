@@ -15,6 +15,8 @@ from ..files import written_atomically
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "eos": "[EOS]"}
 """The special tokens by their names: padding, an unknown word, the token that is read, the end."""
+FRAMED = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[BOS]", "eos": "[EOS]"}
+"""Those of texts that begin and end with a token of their own, as recurrent models read and write them."""
 FORMAT = "attnscope vocabulary 1"
 
 

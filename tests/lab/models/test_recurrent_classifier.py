@@ -10,8 +10,7 @@ import attnscope
 from attnscope.errors import BadInput
 from attnscope.lab.models import RecurrentClassifier
 from attnscope.lab.models.lstm_scan import lstm_states
-from attnscope.lab.models.recurrent_classifier import SPECIAL
-from attnscope.lab.vocabulary import Vocabulary
+from attnscope.lab.vocabulary import FRAMED, Vocabulary
 
 WORDS = "a the film is good bad lovely dull and not very".split()
 TEXTS = ["a lovely film", "dull", "the film is not very good and not very bad"]
@@ -21,7 +20,7 @@ LABELS = torch.tensor([1, 0, 1])
 def made(**settings) -> RecurrentClassifier:
     torch.manual_seed(3)
     small = {"width": 6, "hidden": 5, "attention_width": 4, **settings}
-    model = RecurrentClassifier(Vocabulary(WORDS, special=SPECIAL), **small)
+    model = RecurrentClassifier(Vocabulary(WORDS, special=FRAMED), **small)
     with torch.no_grad():  # first weights are small: larger ones show every part
         for weights in (model.attention_map.weight, model.attention_score.weight, model.output.weight):
             weights.mul_(4)
@@ -33,7 +32,7 @@ def batch_of(model: RecurrentClassifier) -> dict[str, torch.Tensor]:
 
 
 def test_the_paper_s_number_of_parameters() -> None:
-    model = RecurrentClassifier(Vocabulary(WORDS, special=SPECIAL))
+    model = RecurrentClassifier(Vocabulary(WORDS, special=FRAMED))
     counts = {name: weights.numel() for name, weights in model.named_parameters()}
     assert counts.pop("embeddings.weight") == len(model.vocabulary) * 300
     assert sum(counts.values()) == 1_274_882

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 import attnscope
 from attnscope.errors import BadInput
 from attnscope.lab.models import Seq2Seq
-from attnscope.lab.models.seq2seq import HEADS, SPECIAL, TRANSLATION
+from attnscope.lab.models.seq2seq import HEADS, TRANSLATION
 from attnscope.lab.models.seq2seq_cells import run_cells, run_looked_up
-from attnscope.lab.vocabulary import Vocabulary
+from attnscope.lab.vocabulary import FRAMED, Vocabulary
 
-WORDS = Vocabulary([str(number) for number in range(9)], special=SPECIAL)
+WORDS = Vocabulary([str(number) for number in range(9)], special=FRAMED)
 FORMS = {
     "copying": {},
     "translation": TRANSLATION,
@@ -86,7 +86,7 @@ def test_it_computes_what_the_paper_says(form):
 
 
 def test_translation_has_the_papers_number_of_parameters():
-    words = Vocabulary([str(number) for number in range(8000 - len(SPECIAL))], special=SPECIAL)
+    words = Vocabulary([str(number) for number in range(8000 - len(FRAMED))], special=FRAMED)
     model = Seq2Seq(words, **TRANSLATION)
     counted = {name: parameter.numel() for name, parameter in model.named_parameters()}
     assert sum(counted.values()) == 8_180_544

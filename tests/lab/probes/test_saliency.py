@@ -5,9 +5,8 @@ import torch
 from torch.nn import functional as F
 
 from attnscope.lab.models import RecurrentClassifier
-from attnscope.lab.models.recurrent_classifier import SPECIAL
 from attnscope.lab.probes.saliency import read_with_saliency, saliency
-from attnscope.lab.vocabulary import Vocabulary
+from attnscope.lab.vocabulary import FRAMED, Vocabulary
 
 LABELS = torch.tensor([1, 0, 1])
 TEXTS = [["a", "good", "film"], ["dull"], ["the", "film", "was", "good", "and", "dull"]]
@@ -18,7 +17,7 @@ def model() -> RecurrentClassifier:
     torch.manual_seed(5)
     words = sorted({word for text in TEXTS for word in text})
     small = {"width": 5, "hidden": 4, "attention_width": 3}
-    return RecurrentClassifier(Vocabulary(words, special=SPECIAL), **small).double()
+    return RecurrentClassifier(Vocabulary(words, special=FRAMED), **small).double()
 
 
 def losses(model: RecurrentClassifier, vectors: torch.Tensor, real: torch.Tensor) -> torch.Tensor:

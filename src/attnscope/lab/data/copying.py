@@ -11,8 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ...errors import BadInput
-from ..models.seq2seq import SPECIAL
-from ..vocabulary import Vocabulary
+from ..vocabulary import FRAMED, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class CopyingTask:
     @property
     def vocabulary(self) -> Vocabulary:
         """The words, named by their numbers from 1, set after set."""
-        return Vocabulary([str(number + 1) for number in range(self.words * self.sets)], special=SPECIAL)
+        return Vocabulary([str(number + 1) for number in range(self.words * self.sets)], special=FRAMED)
 
     @property
     def order(self) -> Int[np.ndarray, " length"]:
@@ -63,8 +62,8 @@ class CopyingTask:
         sets = random.integers(self.sets, size=(rows, 1))
         # Ranks of random numbers are a random permutation; its first places are a random choice in random order.
         drawn = random.random((rows, self.words)).argsort(1)[:, : self.length]
-        words = drawn + sets * self.words + len(SPECIAL)
-        specials = list(SPECIAL)
+        words = drawn + sets * self.words + len(FRAMED)
+        specials = list(FRAMED)
         begin, end = (np.full((rows, 1), specials.index(name)) for name in ("bos", "eos"))
         named = words[:, self.order]
         tables = (np.hstack(pair) for pair in ((words, end), (begin, named), (named, end)))

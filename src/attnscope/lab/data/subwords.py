@@ -7,8 +7,7 @@ from typing import Any
 
 from ...errors import BadInput
 from ...files import written_atomically
-from ..models.seq2seq import SPECIAL
-from ..vocabulary import Vocabulary
+from ..vocabulary import FRAMED, Vocabulary
 
 SPACE = "\u2581"
 """What stands at the beginning of a word in place of the space before it."""
@@ -26,9 +25,9 @@ class Subwords:
         except RuntimeError:
             raise BadInput("This is no model of SentencePiece, or it is damaged.") from None
         pieces = [self._processor.id_to_piece(number) for number in range(self._processor.get_piece_size())]
-        if pieces[: len(SPECIAL)] != list(SPECIAL.values()):
-            raise BadInput(f"This model of SentencePiece does not begin with {', '.join(SPECIAL.values())}.")
-        self.vocabulary = Vocabulary(pieces[len(SPECIAL) :], special=SPECIAL)
+        if pieces[: len(FRAMED)] != list(FRAMED.values()):
+            raise BadInput(f"This model of SentencePiece does not begin with {', '.join(FRAMED.values())}.")
+        self.vocabulary = Vocabulary(pieces[len(FRAMED) :], special=FRAMED)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The numbers of the pieces of each line, without bos and eos."""
@@ -53,8 +52,8 @@ def learned_subwords(lines: Iterable[str], size: int, kept: Path | None = None) 
 
 def _learned(lines: Iterable[str], size: int) -> bytes:
     model = io.BytesIO()
-    numbers = {f"{name}_id": number for number, name in enumerate(SPECIAL)}
-    pieces = {f"{name}_piece": token for name, token in SPECIAL.items()}
+    numbers = {f"{name}_id": number for number, name in enumerate(FRAMED)}
+    pieces = {f"{name}_piece": token for name, token in FRAMED.items()}
     try:
         _library().SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
@@ -74,7 +73,7 @@ def _learned(lines: Iterable[str], size: int) -> bytes:
 def plain_text(vocabulary: Vocabulary, numbers: Iterable[int]) -> str:
     """The text of numbers of pieces: special tokens are left out, and an unknown one is ⁇.
 
-    >>> plain_text(Vocabulary(["▁a", "▁film", "s"], special=SPECIAL), [2, 4, 5, 6, 3])
+    >>> plain_text(Vocabulary(["▁a", "▁film", "s"], special=FRAMED), [2, 4, 5, 6, 3])
     'a films'
     """
     silent = {vocabulary.number(name) for name in ("pad", "bos", "eos")}

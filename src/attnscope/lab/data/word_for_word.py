@@ -3,8 +3,7 @@
 import numpy as np
 
 from ...errors import BadInput
-from ..models.seq2seq import SPECIAL
-from ..vocabulary import Vocabulary
+from ..vocabulary import FRAMED, Vocabulary
 from .translation import TranslatedPart, TranslatedTexts, part_of_numbers
 
 
@@ -19,12 +18,12 @@ def word_for_word(
     """
     if not 1 <= shortest <= longest <= words:
         raise BadInput(f"Sentences of {shortest} to {longest} different words cannot be made of {words} words.")
-    vocabulary = Vocabulary([f"▁{side}{word}" for side in "ab" for word in range(words)], special=SPECIAL)
+    vocabulary = Vocabulary([f"▁{side}{word}" for side in "ab" for word in range(words)], special=FRAMED)
     draw = np.random.default_rng(seed)
 
     def part(pairs: int) -> TranslatedPart:
         lengths = draw.integers(shortest, longest + 1, pairs)
-        chosen = [len(SPECIAL) + draw.choice(words, length, replace=False) for length in lengths]
+        chosen = [len(FRAMED) + draw.choice(words, length, replace=False) for length in lengths]
         return part_of_numbers(vocabulary, [row.tolist() for row in chosen], [(row + words).tolist() for row in chosen])
 
     return TranslatedTexts("word-for-word", ("a", "b"), vocabulary, part(train), part(dev))

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import BadInput
-from ..models.recurrent_classifier import SPECIAL
-from ..vocabulary import Vocabulary
+from ..vocabulary import FRAMED, Vocabulary
 from .classified import Row
 from .packed import ClassifiedTexts, PackedTexts
 
@@ -32,9 +31,9 @@ def word_level_texts(
     """
     if not train or not held_out:
         raise BadInput(f"The data set {name} has no texts to {'look at' if train else 'learn from'}.")
-    counted = Counter(word for words, _ in train for word in words if word not in SPECIAL.values())
+    counted = Counter(word for words, _ in train for word in words if word not in FRAMED.values())
     kept = sorted((entry for entry in counted.items() if entry[1] >= RARE), key=lambda entry: (-entry[1], entry[0]))
-    vocabulary = Vocabulary([word for word, _ in kept], [count for _, count in kept], SPECIAL)
+    vocabulary = Vocabulary([word for word, _ in kept], [count for _, count in kept], FRAMED)
     order = np.random.default_rng(SEED).permutation(len(held_out))[:LOOKED_AT]
     looked_at = [held_out[number] for number in sorted(order.tolist())]
     parts = (_packed(vocabulary, rows) for rows in (train, looked_at, held_out))
@@ -47,7 +46,7 @@ def without_long_numbers(words: Sequence[str]) -> list[str]:
     >>> without_long_numbers(["in", "1993", "3", "4th"])
     ['in', '[UNK]', '3', '4th']
     """
-    return [SPECIAL["unk"] if len(word) > 1 and word.isdecimal() else word for word in words]
+    return [FRAMED["unk"] if len(word) > 1 and word.isdecimal() else word for word in words]
 
 
 def word_level_statistics(texts: ClassifiedTexts) -> pd.DataFrame:
@@ -67,6 +66,6 @@ def word_level_statistics(texts: ClassifiedTexts) -> pd.DataFrame:
 
 
 def _packed(vocabulary: Vocabulary, rows: Sequence[Row]) -> PackedTexts:
-    before, behind = SPECIAL["bos"], SPECIAL["eos"]
+    before, behind = FRAMED["bos"], FRAMED["eos"]
     numbers = [vocabulary.encode([before, *words, behind]) for words, _ in rows]
     return PackedTexts.of(numbers, [label for _, label in rows])

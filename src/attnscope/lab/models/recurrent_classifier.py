@@ -23,8 +23,6 @@ from .lstm_scan import lstm_states
 from .storage import load_model, save_model
 
 ATTENTIONS = ("learned", "uniform")
-SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[BOS]", "eos": "[EOS]"}
-"""The special tokens of its vocabularies: a text begins with bos and ends with eos, and both are positions."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class RecurrentClassifier(nn.Module):
     In a record, the attention is one head of one layer in which every row is α, and α is the read-out too, as in
     `AttentionClassifier`; its tokens are the words between bos and eos, where the vocabulary has these.
 
-    >>> model = RecurrentClassifier(Vocabulary(["a", "good", "film"], special=SPECIAL), width=8, hidden=4)
+    >>> model = RecurrentClassifier(Vocabulary(["a", "good", "film"], special=FRAMED), width=8, hidden=4)
     >>> record = model.instrumented().record("a good film")
     >>> record.tokens, tuple(record.weights.shape), [label for label, _ in sorted(record.prediction)]
     (('[BOS]', 'a', 'good', 'film', '[EOS]'), (1, 1, 5, 5), ['negative', 'positive'])

@@ -17,15 +17,13 @@ from torch.nn import functional as F
 from ...capture import ModuleModel
 from ...errors import BadInput
 from ...record import AttentionRecord
-from ..vocabulary import Vocabulary
+from ..vocabulary import FRAMED, Vocabulary
 from .seq2seq_attention import SourceAttention
 from .seq2seq_cells import State, may_look_up, run_cells, run_looked_up
 from .seq2seq_output import OUTPUTS
 from .seq2seq_recording import instrumented
 from .storage import load_model, save_model
 
-SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[BOS]", "eos": "[EOS]"}
-"""The special tokens that its vocabulary needs: outputs begin with bos, sources and outputs end with eos."""
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 CHOICES = {
     "cell": tuple(CELLS),
@@ -93,7 +91,7 @@ class Seq2Seq(nn.Module):
     `TRANSLATION` and `HEADS` in this module are the settings of its other experiments. In a record, decoder inputs are
     the queries, and the read-out is the last of them.
 
-    >>> words = Vocabulary(["the", "key"], special=SPECIAL)
+    >>> words = Vocabulary(["the", "key"], special=FRAMED)
     >>> record = Seq2Seq(words, width=8).eval().record("key the", "the key")
     >>> record.stack, record.query_tokens, record.key_tokens
     ('cross', ('[BOS]', 'the', 'key'), ('key', 'the', '[EOS]'))
@@ -101,8 +99,8 @@ class Seq2Seq(nn.Module):
 
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
         super().__init__()
-        if missing := [name for name in SPECIAL if name not in vocabulary.special]:
-            raise BadInput(f"The vocabulary of a Seq2Seq needs the special token {missing[0]}: give special=SPECIAL.")
+        if missing := [name for name in FRAMED if name not in vocabulary.special]:
+            raise BadInput(f"The vocabulary of a Seq2Seq needs the special token {missing[0]}: give special=FRAMED.")
         self.vocabulary = vocabulary
         self.settings = said = Settings(**settings)
         width, words, make = said.width, len(vocabulary), CELLS[said.cell]

@@ -1,16 +1,14 @@
 """Records of a Seq2Seq: sources and outputs as tokens, and the output it writes by itself."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from ...capture import ModuleModel, Tokenized, instrument
 from ...errors import BadInput
+from ..decoding import greedy
 
 if TYPE_CHECKING:
     from .seq2seq import Seq2Seq
@@ -41,7 +39,8 @@ def tokenized(model: "Seq2Seq", text: Any) -> Tokenized:
     tokens = [*_words(source, "source"), end]
     ids = model.vocabulary.encode(tokens)
     if target is None:
-        written = greedy(model, torch.tensor([ids], device=model.embeddings.weight.device))
+        source_ids = torch.tensor([ids], device=model.embeddings.weight.device)
+        (written,) = greedy(model, source_ids, torch.ones_like(source_ids).bool(), GREEDY_WORDS)
     else:
         written = model.vocabulary.encode(_words(target, "output"))
     read = [model.vocabulary.number("bos"), *written]
@@ -52,27 +51,6 @@ def tokenized(model: "Seq2Seq", text: Any) -> Tokenized:
         word_ids=[*range(len(tokens) - 1), None],
         query_tokens=[begin, *(model.vocabulary.decode(written) if target is None else _words(target, "output"))],
     )
-
-
-@torch.no_grad()
-def greedy(model: "Seq2Seq", source: Int[Tensor, "1 source"]) -> list[int]:
-    """The most likely word at each step, up to the end."""
-    mode = model.training
-    model.eval()
-    try:
-        encoded = model.encode(source)
-        written: list[int] = []
-        word = model.vocabulary.number("bos")
-        while len(written) < GREEDY_WORDS:
-            step = model.decode(encoded, source.new_tensor([[word]]))
-            word = int(step.logits[0, -1].argmax())
-            if word == model.vocabulary.number("eos"):
-                break
-            written.append(word)
-            encoded = replace(encoded, start=step.end)
-        return written
-    finally:
-        model.train(mode)
 
 
 def _words(text: Any, what: str) -> Sequence[str]:

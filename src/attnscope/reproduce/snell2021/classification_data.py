@@ -1,6 +1,6 @@
 """The data sets of the classification stage: prepared once, cut to the scale, and kept for all workers."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from ...lab.data.classified import Row
 from ...lab.data.texts_file import load_texts, save_texts
 from ...lab.data.word_level import word_level_texts
 from .classification_scale import ClassificationScale, DataScale
+from .kept_runs import kept_folder
 
 SEED = 0
 FILE = "texts.safetensors"
@@ -20,7 +21,8 @@ def prepared(folder: Path, name: str, scale: ClassificationScale, place: str | P
 
     Its `test` are the training texts that are looked at too.
     """
-    path = folder / name / FILE
+    sizes = {each: value for each, value in asdict(scale).items() if each != "data"}
+    path = kept_folder(folder / name, {**asdict(scale.data[name]), **sizes}) / FILE
     if not path.exists():
         found = replace(toy_polarity(), name=name) if scale.toy else WORD_LEVEL[name](place)
         save_texts(path, cut(found, scale.data[name], ends=0 if scale.toy else 1))

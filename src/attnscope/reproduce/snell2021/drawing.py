@@ -12,7 +12,7 @@ from .paper import TITLES
 BAD, WELL, THIRD = CATEGORICAL[5], CATEGORICAL[0], CATEGORICAL[2]
 TASKS = {
     "same": ("permutations of the same words", BAD, "-"),
-    "choice": ("a choice of half as many again", WELL, "--"),
+    "choice": ("words drawn from a larger set", WELL, "--"),
     "mixture": ("permutations of one of two sets", BAD, "-"),
     "reordered": ("a fixed order of the output", THIRD, ":"),
 }
@@ -40,14 +40,15 @@ PAIRS = {
 def copying_curves(table: pd.DataFrame) -> Plot:
     """Figure 3: accuracy over steps, a curve for each seed, each hard task beside the easy one; section 6.2 last."""
     learned = table[table["attention"] == "learned"]
-    with drawn_figure(PAGE, 2.1) as figure:
+    with drawn_figure(PAGE, 2.2) as figure:
         axes = figure.subplots(1, 3, sharey=True)
         for panel, hard in zip(axes, ("same", "mixture", "reordered"), strict=True):
             for task in ("choice", hard):
                 _draw_curves(panel, learned[learned["task"] == task], "seed", TASKS[task])
             panel.set(xlabel="steps", ylim=(0, 1.03))
-            panel.legend(frameon=False, fontsize=6)
+            panel.set_title(TASKS[hard][0], color=TASKS[hard][1])
         axes[0].set_ylabel("accuracy")
+        axes[2].legend(*_named_once(axes[2], [TASKS["choice"][0]]), frameon=False, fontsize=6, loc="center right")
     return Plot(figure, "Accuracy while copying is learned, a curve for each seed.")
 
 
@@ -92,6 +93,12 @@ def agreement_curves(table: pd.DataFrame, chance: Mapping[str, float]) -> Plot:
         grid[0].set_ylabel("agreement")
         grid[0].legend(frameon=False, fontsize=6)
     return Plot(figure, "Agreements on validation data over training; the thin line is chance.")
+
+
+def _named_once(axes: Any, wanted: Sequence[str]) -> tuple[list[Any], list[str]]:
+    """The curves of these names, for a legend."""
+    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    return [found[name] for name in wanted], list(wanted)
 
 
 def _draw_curves(axes: Any, rows: pd.DataFrame, by: str, style: tuple[str, str, str]) -> None:

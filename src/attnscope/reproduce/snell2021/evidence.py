@@ -15,7 +15,7 @@ class Evidence:
     copying: pd.DataFrame
     """As `copying` gives it."""
     heads: pd.DataFrame
-    """As `heads` gives it: kind, combination, step, accuracy."""
+    """As `heads` gives it: kind, combination, heads, step, accuracy."""
     locality: pd.DataFrame
     """As `locality` gives it: seed, step, and the log-odds keyword, after, mean and last."""
     agreements: pd.DataFrame

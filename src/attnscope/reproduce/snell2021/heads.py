@@ -1,7 +1,7 @@
 """Several heads, Figure 6: good and bad initialisations of a head, found by trial, and eight of them together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ...lab.data.copying import CopyingTask
 from ...lab.models import Seq2Seq
 from ...lab.models.seq2seq import HEADS
 from ...lab.models.seq2seq_attention import AttentionHead
-from .kept_runs import Rows, all_runs, once
+from .kept_runs import Rows, all_runs, kept_folder, once
 
 GOOD, BAD = 0.95, 0.6
 """A head is good above the first accuracy at some check, bad below the second at the last one, for all data seeds."""
@@ -80,6 +80,7 @@ def heads(folder: Path, scale: HeadsScale, engine: str = "local") -> tuple[pd.Da
     kind for which there were too few heads is not in it. The second has one row for each head, data seed and step, and
     in `found` what the head is: good, bad or neither.
     """
+    folder = kept_folder(folder.resolve(), asdict(scale))
     tried = _tried(folder, scale, engine)
     found = tried.groupby("head")["found"].first()
     bad, good = (found.index[found == kind].tolist() for kind in ("bad", "good"))
@@ -143,24 +144,23 @@ def _kind(seen: Sequence[Rows]) -> str:
 
 
 def _members(scale: HeadsScale, bad: Sequence[int], good: Sequence[int], number: int) -> dict[str, tuple[int, ...]]:
-    """The heads of a combination of each kind, as far as there are enough, none of them twice."""
+    """The heads of a combination of each kind in their order, as far as there are enough, none of them twice."""
     random = np.random.default_rng([CHECKED_WITH, number])
     many = scale.together
-    pool = range(scale.pool)
+    drawn = random.permutation(range(scale.pool))  # first, because it does not depend on what was found
     mixed = random.permutation(bad)
     one = random.permutation(good)
-    drawn = random.permutation(pool)
     chosen = {
         "bad": mixed[:many],
         "good": np.concatenate([mixed[: many - 1], one[:1]]),
         "random": drawn[:many],
     }
-    return {kind: tuple(int(head) for head in chosen[kind]) for kind in KINDS if len(chosen[kind]) == many}
+    return {kind: tuple(sorted(int(head) for head in chosen[kind])) for kind in KINDS if len(chosen[kind]) == many}
 
 
 def _run(folder: Path, scale: HeadsScale, runs: Sequence[HeadsRun], engine: str, title: str) -> dict[HeadsRun, Rows]:
     """The rows of each run."""
-    rows = all_runs(title, partial(_worker, folder.resolve(), scale), runs, engine)
+    rows = all_runs(title, partial(_worker, folder, scale), runs, engine)
     checks = len(rows) // max(len(runs), 1)
     return {run: rows[place * checks : (place + 1) * checks] for place, run in enumerate(runs)}
 

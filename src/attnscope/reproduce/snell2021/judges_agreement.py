@@ -1,5 +1,6 @@
 """How the claims on agreements are judged: from what was measured to what was found."""
 
+import math
 from collections.abc import Sequence
 
 from scipy.stats import norm
@@ -65,7 +66,8 @@ def rises_then_falls(sets: Sequence[str], evidence: Evidence) -> Finding:
         except Unmeasured:
             continue
         ends = [curve["agreement"].iloc[0], curve["agreement"].iloc[-1]]
-        holds &= all(best["agreement"] - end > 2 * best["error"] for end in ends)
+        errors = [math.hypot(best["error"], curve["error"].iloc[place]) for place in (0, -1)]
+        holds &= all(best["agreement"] - end > 2 * error for end, error in zip(ends, errors, strict=True))
         shown.append(
             f"{data} {_percent(ends[0])}, {_percent(best['agreement'])} at {int(best['step'])}, {_percent(ends[1])}"
         )

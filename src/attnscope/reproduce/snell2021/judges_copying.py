@@ -8,6 +8,8 @@ from .evidence import Evidence
 LEARNED = 0.95
 """The accuracy from which a task counts as learned."""
 CERTAIN = 0.05
+KNOWN = 1.0
+"""How much higher, in nats, log β is at the right place than elsewhere where words are known at all."""
 SAME_LEXICAL = 0.1
 """How far apart, in nats, log β at the right place may be for two tasks to be called the same."""
 MOSTLY, SURELY = 0.8, 0.9
@@ -57,6 +59,8 @@ def same_lexical(first: str, second: str, evidence: Evidence) -> Finding:
     if both.empty:
         raise Unmeasured("Uniform attention was not trained on both tasks.")
     right = [end.loc[both, "lexical_right"] for end in ends]
+    if any((end.loc[both, "lexical_right"] - end.loc[both, "lexical_other"] < KNOWN).any() for end in ends):
+        raise Unmeasured("Under uniform attention the right words were not learned, so that there is no β to compare.")
     top = [end.loc[both, "lexical_top"] for end in ends]
     said = (
         f"log β at the right place {_numbers(right[0])} against {_numbers(right[1])}; largest there in "
@@ -154,12 +158,12 @@ def _uniform_end(evidence: Evidence, task: str) -> pd.DataFrame:
 
 
 def _reached(evidence: Evidence, kind: str) -> "pd.Series[float]":
-    """The best accuracy of each combination of heads of a kind."""
+    """The best accuracy of each combination of heads of a kind; one that was drawn twice is one."""
     table = evidence.heads
     rows = table[table["kind"] == kind] if len(table) else table
     if rows.empty:
         raise Unmeasured("Several heads were not run, or too few heads of this kind were found.")
-    return rows.groupby("combination")["accuracy"].max()
+    return rows.groupby("heads")["accuracy"].max()
 
 
 def _locality(evidence: Evidence) -> pd.DataFrame:

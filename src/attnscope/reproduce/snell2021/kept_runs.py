@@ -1,16 +1,25 @@
 """Independent runs, each kept in a file of its own: done once, read ever after, and gone on with after a kill."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ...engine import engine as engine_named
 from ...files import written_atomically
 from ...progress import items_done
+from ..recipe import check_begun, keep_recipe
 
 Rows = list[dict[str, Any]]
 Run = TypeVar("Run")
+
+
+def kept_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
+    """The folder of a stage, if what is kept in it was trained with the same settings."""
+    told = json.loads(json.dumps(settings))  # as it is read again
+    check_begun(folder, told)
+    keep_recipe(folder, told)
+    return folder
 
 
 def once(path: Path, train: Callable[[Path], Rows]) -> Rows:

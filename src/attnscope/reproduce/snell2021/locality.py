@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from ...lab.copying_training import LOOKED_AT, RATE, adam
+from ...lab.copying_training import LOOKED_AT, RATE
 from ...lab.data.keyword import KeywordTask
 from ...lab.models import RecurrentClassifier
 from ...lab.rates import constant
-from ...lab.train import Measurement, train
-from .kept_runs import Rows, all_runs, once
+from ...lab.train import Measurement, adam, train
+from .kept_runs import Rows, all_runs, kept_folder, once
 
 QUANTITIES = ("keyword", "after", "mean", "last")
 """The four log-odds of Figure 7: γ_l*, γ_l*+1, the mean over places, and γ_L."""
@@ -57,7 +57,7 @@ def locality(folder: Path, scale: LocalityScale, engine: str = "local") -> pd.Da
     `keyword` and `after` are at the keyword's place and one behind it, `mean` over all places, `last` at the last one.
     Sequences whose keyword stands in the last place, or before it, are left out, so that the four are four places.
     """
-    worker = partial(_worker, folder.resolve(), scale)
+    worker = partial(_worker, kept_folder(folder.resolve(), asdict(scale)), scale)
     return pd.DataFrame(all_runs("Locality", worker, list(range(scale.seeds)), engine))
 
 
@@ -119,7 +119,14 @@ def _trained(scale: LocalityScale, seed: int, checkpoint: Path) -> Rows:
             measure,
             constant(RATE),
             scale.steps,
-            {"task": "keyword", "seed": seed, "steps": scale.steps, "hidden": scale.hidden, "length": scale.length},
+            {
+                "task": "keyword",
+                "seed": seed,
+                "steps": scale.steps,
+                "batch": scale.batch,
+                "hidden": scale.hidden,
+                "sequences": [scale.length, scale.words],
+            },
             checkpoint,
             optimizer=adam,
             longest_gradient=math.inf,

@@ -1,6 +1,8 @@
 """How much is run at each scale: what each stage says of itself, brought together."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from ...errors import BadInput
 from . import classification, copying, heads, locality, theory, translation
@@ -19,6 +21,21 @@ class Scale:
     locality: locality.LocalityScale
     classification: classification.ClassificationScale
     translation: translation.TranslationScale
+
+    def told(self, stages: Sequence[str]) -> dict[str, str]:
+        """The settings of these stages in words, those of each data set by themselves."""
+        rows: dict[str, str] = {}
+        for stage in stages:
+            settings: dict[str, Any] = {"widths": self.widths} if stage == "theory" else asdict(getattr(self, stage))
+            sets = settings.pop("data") if stage == "classification" else {}
+            rows[stage] = _in_words(settings)
+            rows |= {f"{stage}: {name}": _in_words(each) for name, each in sets.items()}
+        return rows
+
+
+def _in_words(settings: Mapping[str, Any]) -> str:
+    named = {name.replace("_", " "): value for name, value in settings.items() if value is not None}
+    return ", ".join(f"{name} {_in_words(each) if isinstance(each, dict) else each}" for name, each in named.items())
 
 
 STAGES = (copying, heads, locality, classification, translation)

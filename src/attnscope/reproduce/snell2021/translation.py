@@ -6,7 +6,7 @@ of IBM Model 1. A run keeps snapshots of the same sentences of training and vali
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ...lab.models.seq2seq import TRANSLATION, Seq2Seq
 from ...lab.snapshots import Snapshot, SnapshotProbe, save_snapshot
 from ...lab.translation_looks import TranslationLook, bag_rows, source_rows
 from ...lab.translation_training import train_translation, train_translation_bag
-from .kept_runs import Rows, all_runs, once
+from .kept_runs import Rows, all_runs, kept_folder, once
 from .translation_tables import TranslationRuns, agreements_of, worth_of
 
 EARLY = (0, 50, 100, 500, 1000, 1500)
@@ -110,7 +110,7 @@ def translation(
 
     Performance has a row for each run, part and checkpoint. `data` is where data sets lie, before $ATTNSCOPE_DATA.
     """
-    place = folder.resolve()  # the workers of a cluster stand in folders of their own
+    place = kept_folder(folder.resolve(), asdict(scale))  # the workers of a cluster stand in folders of their own
     # here first, so that the subwords are learned once
     found = translation_data(place, scale, data)
     runs = [TranslationRun("learned", 0), TranslationRun("learned", 1)]

@@ -1,0 +1,80 @@
+"""The stages in the order of what matters most: all that is asked for is trained, or read where it is kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from .classification import classification
+from .classification_data import prepared
+from .copying import copying
+from .evidence import Evidence
+from .heads import heads
+from .locality import locality
+from .scales import Scale
+from .theory import theory
+from .translation import NAME, translation, translation_data
+
+NOTHING = pd.DataFrame()
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the claims are judged on, how well every run did, and the data sets."""
+
+    evidence: Evidence
+    performance: pd.DataFrame
+    statistics: pd.DataFrame
+    tables: Mapping[str, pd.DataFrame]
+    """Everything that is written as a table, by its name."""
+
+
+def wanted_data(stages: Sequence[str], scale: Scale) -> list[str]:
+    """The data sets that these stages read."""
+    texts = list(scale.classification.data) if "classification" in stages else []
+    return [*texts, *([NAME] if "translation" in stages else [])]
+
+
+def measured(
+    folder: Path,
+    scale: Scale,
+    stages: Sequence[str],
+    engine: str,
+    data: str | Path | None,
+    missing: Mapping[str, str],
+) -> Measured:
+    """Run these stages, each in a folder of its own, without the data sets that are missing."""
+    read = [name for name in wanted_data(stages, scale) if name not in missing]
+    texts = replace(scale.classification, data={name: scale.classification.data[name] for name in read if name != NAME})
+    # before anything is trained, so that files that cannot be read are told at once
+    for name in texts.data:
+        prepared(folder / "classification", name, texts, data)
+    if NAME in read:
+        translation_data(folder / "translation", scale.translation, data)
+    tables: dict[str, pd.DataFrame] = {}
+    if "copying" in stages:
+        tables["copying"] = copying(folder / "copying", scale.copying, engine)
+    if "locality" in stages:
+        tables["locality"] = locality(folder / "locality", scale.locality, engine)
+    derived = theory(scale.widths) if "theory" in stages else {}
+    compared = [classification(folder / "classification", texts, engine, data)] if texts.data else []
+    if "heads" in stages:
+        tables["heads"], tables["heads_tried"] = heads(folder / "heads", scale.heads, engine)
+    if NAME in read:
+        compared.append(translation(folder / "translation", scale.translation, engine, data))
+    of_all = {
+        name: pd.concat([stage[name] for stage in compared], ignore_index=True) if compared else NOTHING
+        for name in ("agreements", "contexts", "performance", "statistics")
+    }
+    evidence = Evidence(
+        copying=tables.get("copying", NOTHING),
+        heads=tables.get("heads", NOTHING),
+        locality=tables.get("locality", NOTHING),
+        agreements=of_all["agreements"],
+        contexts=of_all["contexts"],
+        theory=derived,
+        missing=missing,
+    )
+    tables |= {"table_9" if name == "statistics" else name: table for name, table in of_all.items() if len(table)}
+    return Measured(evidence, of_all["performance"], of_all["statistics"], tables | derived)
