@@ -124,10 +124,10 @@ def test_a_run_that_was_killed_ends_the_same(done, tmp_path: Path, monkeypatch) 
     prepared(tmp_path, "sst", SCALE, None)
     run, whole = ClassificationRun("sst", "learned", 1), classification_runs.look_at
 
-    def killed_late(model, texts, step):
+    def killed_late(model, texts, quantities, step):
         if step == 60:
             raise KeyboardInterrupt
-        return whole(model, texts, step)
+        return whole(model, texts, quantities, step)
 
     monkeypatch.setattr(classification_runs, "look_at", killed_late)
     monkeypatch.setattr("attnscope.lab.recurrent_training.SECONDS_BETWEEN_CHECKPOINTS", 0.0)

@@ -103,32 +103,40 @@ def _measuring(model: RecurrentClassifier, texts: PackedTexts, batch: int, seed:
     return measure
 
 
-def look_at(model: RecurrentClassifier, texts: PackedTexts, step: int) -> Snapshot:
-    """α, the logit of β for the right class, and Δ of every position of these texts, with accuracy and mean loss."""
+def look_at(model: RecurrentClassifier, texts: PackedTexts, quantities: Sequence[str], step: int) -> Snapshot:
+    """Quantities of every position of these texts, with accuracy and mean loss.
+
+    They are "attention", α; "lexical", the logit of β for the right class; and "saliency", Δ, which takes a backward
+    pass.
+    """
     # texts of like length together, so that little is computed for padding
     order = np.argsort(texts.lengths, kind="stable")
-    names = ("attention", "lexical", "saliency")
     width = int(texts.lengths.max())
-    values = {name: torch.zeros(len(texts), width) for name in names}
+    values = {name: torch.zeros(len(texts), width) for name in quantities}
     logits = torch.zeros(len(texts), 1)
     labels = torch.from_numpy(texts.labels)
     for start in range(0, len(order), TOGETHER):
         numbers = order[start : start + TOGETHER]
-        found, told = _looked_at(model, texts, numbers)
+        found, told = _looked_at(model, texts, numbers, with_saliency="saliency" in quantities)
         chosen = torch.from_numpy(numbers)
         logits[chosen] = told
-        for name, table in found.items():
-            values[name][chosen, : table.shape[1]] = table
+        for name, table in values.items():
+            table[chosen, : found[name].shape[1]] = found[name]
     real = torch.arange(width) < torch.from_numpy(texts.lengths)[:, None]
     right = float((model.predicted(logits) == labels).double().mean())
     return Snapshot(step, {"accuracy": right, "loss": float(model.loss(logits, labels))}, values, real)
 
 
 def _looked_at(
-    model: RecurrentClassifier, texts: PackedTexts, numbers: Int64[np.ndarray, " text"]
+    model: RecurrentClassifier, texts: PackedTexts, numbers: Int64[np.ndarray, " text"], *, with_saliency: bool
 ) -> tuple[dict[str, Float[Tensor, "text token"]], Float[Tensor, "text 1"]]:
     ids, real = (torch.from_numpy(table) for table in texts.padded(numbers))
     labels = torch.from_numpy(texts.labels[numbers])
-    reading, helps = read_with_saliency(model, ids, real, labels)
-    lexical = (2 * labels - 1)[:, None] * model.output(reading.states).squeeze(-1)
-    return {"attention": reading.weights, "lexical": lexical, "saliency": helps}, reading.logits
+    found: dict[str, Float[Tensor, "text token"]] = {}
+    if with_saliency:
+        reading, found["saliency"] = read_with_saliency(model, ids, real, labels)
+    else:
+        reading = model.read(model.embeddings(ids), real)
+    found["attention"] = reading.weights
+    found["lexical"] = (2 * labels - 1)[:, None] * model.output(reading.states).squeeze(-1)
+    return found, reading.logits

@@ -95,7 +95,7 @@ def _recurrent(place: Path, scale: ClassificationScale, run: ClassificationRun, 
         checkpoint,
         seed=run.seed,
         steps=steps,
-        probes=_probes(place / run.name, model, data, checkpoints(steps)),
+        probes=_probes(place, run, model, data, checkpoints(steps)),
         said={"data": run.data, "kind": run.kind},
     )
     named = {"data": run.data, "kind": run.kind, "seed": run.seed}
@@ -107,10 +107,16 @@ def _without_probe(row: dict[str, int | float | str]) -> dict[str, int | float |
 
 
 def _probes(
-    folder: Path, model: RecurrentClassifier, data: ClassifiedTexts, steps: Sequence[int]
+    place: Path, run: ClassificationRun, model: RecurrentClassifier, data: ClassifiedTexts, steps: Sequence[int]
 ) -> list[SnapshotProbe]:
+    """What looks at both parts; Δ is asked of the first two runs with learned attention alone."""
+    compared = run.kind == "learned" and run.seed in (REFERENCE, SECOND)
+    quantities = ("attention", "lexical", *(("saliency",) if compared else ()))
     texts: dict[str, PackedTexts] = {name: getattr(data, part) for name, part in PARTS.items()}
-    return [SnapshotProbe(name, folder / name, steps, partial(look_at, model, part)) for name, part in texts.items()]
+    return [
+        SnapshotProbe(name, place / run.name / name, steps, partial(look_at, model, part, quantities))
+        for name, part in texts.items()
+    ]
 
 
 def _proxy(place: Path, scale: ClassificationScale, run: ClassificationRun, checkpoint: Path) -> Rows:
