@@ -14,7 +14,7 @@ def word_for_word(
 
     >>> texts = word_for_word(words=5, shortest=2, longest=3)
     >>> texts.vocabulary.decode(texts.train.sources[0]), texts.vocabulary.decode(texts.train.targets[0])
-    (['▁a4', '▁a3', '[EOS]'], ['▁b4', '▁b3', '[EOS]'])
+    (['▁a1', '▁a3', '▁a2', '[EOS]'], ['▁b1', '▁b3', '▁b2', '[EOS]'])
     """
     if not 1 <= shortest <= longest <= words:
         raise BadInput(f"Sentences of {shortest} to {longest} different words cannot be made of {words} words.")

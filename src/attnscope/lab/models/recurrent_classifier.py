@@ -59,6 +59,7 @@ class RecurrentClassifier(nn.Module):
     In a record, the attention is one head of one layer in which every row is α, and α is the read-out too, as in
     `AttentionClassifier`; its tokens are the words between bos and eos, where the vocabulary has these.
 
+    >>> from attnscope.lab.vocabulary import FRAMED
     >>> model = RecurrentClassifier(Vocabulary(["a", "good", "film"], special=FRAMED), width=8, hidden=4)
     >>> record = model.instrumented().record("a good film")
     >>> record.tokens, tuple(record.weights.shape), [label for label, _ in sorted(record.prediction)]
