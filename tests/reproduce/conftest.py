@@ -1,5 +1,6 @@
 """A survey made by hand in which every claim of Vig & Belinkov (2019) holds, to be changed one claim at a time."""
 
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from attnscope.cli import app
+from attnscope.reproduce import read_claims
 from attnscope.surveying import Survey
 
 LAYERS = HEADS = 12
@@ -161,3 +165,17 @@ def draw_from(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
         monkeypatch.setattr("attnscope.reproduce.writing._draw", copied)
 
     return take
+
+
+@pytest.fixture(scope="module")
+def run_by_command(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Run a paper at its smallest scale by the command, which prints the claims that are kept; the folder."""
+
+    def run(paper: str) -> Path:
+        out = tmp_path_factory.mktemp("whole") / "run"
+        found = CliRunner().invoke(app, ["reproduce", paper, "--json", "--out", str(out)])
+        assert found.exit_code == 0, found.output
+        assert [claim["id"] for claim in json.loads(found.stdout)["claims"]] == [claim.id for claim in read_claims(out)]
+        return out
+
+    return run

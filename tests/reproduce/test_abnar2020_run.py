@@ -1,6 +1,5 @@
 """The whole experiment, small: its files, its resuming to the same bytes, and what it refuses."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -28,13 +27,9 @@ def tiny():
 
 
 @pytest.fixture(scope="module")
-def whole(tiny, tmp_path_factory):
+def whole(tiny, run_by_command):
     """A finished run, made by the command."""
-    out = tmp_path_factory.mktemp("whole") / "run"
-    found = CliRunner().invoke(app, ["reproduce", "abnar2020", "--json", "--out", str(out)])
-    assert found.exit_code == 0, found.output
-    assert [claim["id"] for claim in json.loads(found.stdout)["claims"]] == [claim.id for claim in read_claims(out)]
-    return out
+    return run_by_command("abnar2020")
 
 
 def test_everything_is_written(whole):

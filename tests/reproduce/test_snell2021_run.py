@@ -1,12 +1,8 @@
 """The whole experiment at its smallest: what it writes, that it goes on, and that stages may be run by themselves."""
 
-import json
-
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from attnscope.cli import app
 from attnscope.errors import BadInput
 from attnscope.lab import copying_training
 from attnscope.reproduce import read_claims
@@ -15,13 +11,9 @@ from attnscope.reproduce.snell2021.available import missing_data
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(run_by_command):
     """A finished run, made by the command."""
-    out = tmp_path_factory.mktemp("whole") / "run"
-    found = CliRunner().invoke(app, ["reproduce", "snell2021", "--json", "--out", str(out)])
-    assert found.exit_code == 0, found.output
-    assert [claim["id"] for claim in json.loads(found.stdout)["claims"]] == [claim.id for claim in read_claims(out)]
-    return out
+    return run_by_command("snell2021")
 
 
 def test_everything_is_written(whole):

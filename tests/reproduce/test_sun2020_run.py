@@ -1,18 +1,13 @@
 """The whole experiment on made-up sentences: its files, its resuming to the same bytes, and what it refuses."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from attnscope.cli import app
 from attnscope.errors import BadInput
 from attnscope.lab.data import PackedTexts, toy_polarity
 from attnscope.lab.models import AttentionClassifier
-from attnscope.reproduce import read_claims
 from attnscope.reproduce.sun2020 import made_up, reproduce_sun2020, sweeping
 from attnscope.reproduce.sun2020.data import shortened
 from attnscope.reproduce.sun2020.scales import SCALINGS, VARIANTS, scale_named
@@ -20,13 +15,9 @@ from attnscope.reproduce.sun2020.word_tables import kinds_of, word_table
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(run_by_command):
     """A finished run, made by the command."""
-    out = tmp_path_factory.mktemp("whole") / "run"
-    found = CliRunner().invoke(app, ["reproduce", "sun2020", "--json", "--out", str(out)])
-    assert found.exit_code == 0, found.output
-    assert [claim["id"] for claim in json.loads(found.stdout)["claims"]] == [claim.id for claim in read_claims(out)]
-    return out
+    return run_by_command("sun2020")
 
 
 def test_everything_is_written(whole):

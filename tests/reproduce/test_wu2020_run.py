@@ -1,15 +1,12 @@
 """The whole experiment on the toy treebank: its files, its resuming to the same bytes, and what it refuses."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from attnscope.cli import app
 from attnscope.errors import BadInput
 from attnscope.lab.data.send import PARTS
 from attnscope.lab.story_series import predicted_series
@@ -22,13 +19,9 @@ from attnscope.reproduce.wu2020.scales import scale_named
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(run_by_command):
     """A finished run, made by the command."""
-    out = tmp_path_factory.mktemp("whole") / "run"
-    found = CliRunner().invoke(app, ["reproduce", "wu2020", "--json", "--out", str(out)])
-    assert found.exit_code == 0, found.output
-    assert [claim["id"] for claim in json.loads(found.stdout)["claims"]] == [claim.id for claim in read_claims(out)]
-    return out
+    return run_by_command("wu2020")
 
 
 def test_everything_is_written(whole):
