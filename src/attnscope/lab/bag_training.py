@@ -1,17 +1,16 @@
 """The training of the proxy on texts in two classes (Snell et al. 2021): Adam, summed loss, best validation loss."""
 
 import math
-from functools import lru_cache
 from pathlib import Path
 
 import torch
 
-from .batches import order_of_epoch
 from .data.packed import ClassifiedTexts, PackedTexts
 from .models.bag_of_words import WIDTH, BagOfWords
 from .polarity import padded_batches
 from .rates import constant
 from .stopping import EarlyStopping
+from .text_batches import TextBatches
 from .train import Measurement, adam, train
 
 BATCH, EPOCHS = 64, 60
@@ -31,19 +30,14 @@ def train_bag(
     batch: int = BATCH,
 ) -> BagOfWords:
     """The proxy of a data set, with the weights of the epoch that is best on `dev`."""
-    texts = data.train
-    per_epoch = -(-len(texts) // batch)
-    labels = torch.from_numpy(texts.labels)
-    order = lru_cache(maxsize=1)(lambda epoch: order_of_epoch(seed, epoch, len(texts)))
+    batches = TextBatches(data.train, batch, seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = BagOfWords(len(data.vocabulary), 1, width)
 
         def measure(step: int) -> Measurement:
-            epoch, place = divmod(step, per_epoch)
-            chosen = order(epoch)[place * batch : (place + 1) * batch]
-            ids, real = (torch.from_numpy(table) for table in texts.padded(chosen))
-            logits, classes = model(ids, real), labels[torch.from_numpy(chosen)]
+            ids, real, classes = batches[step]
+            logits = model(ids, real)
             right = float(((logits.squeeze(-1) > 0) == classes.bool()).float().mean())
             return Measurement(model.class_loss(logits, classes), right)
 
@@ -51,11 +45,11 @@ def train_bag(
             model,
             measure,
             constant(rate),
-            epochs * per_epoch,
+            epochs * len(batches),
             {
                 "task": "bag of words",
                 "data": data.name,
-                "texts": len(texts),
+                "texts": len(data.train),
                 "seed": seed,
                 "width": width,
                 "batch": batch,
@@ -65,7 +59,7 @@ def train_bag(
             optimizer=adam,
             longest_gradient=math.inf,
             # patience of all epochs: it never stops, and only keeps the best weights
-            stopping=EarlyStopping(lambda: -mean_loss(model, data.dev), every=per_epoch, patience=epochs),
+            stopping=EarlyStopping(lambda: -mean_loss(model, data.dev), every=len(batches), patience=epochs),
         )
     return model.eval()
 

@@ -5,7 +5,6 @@ scores of words (Sun & Lu 2020, sections 4.1 and 4.2).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ import torch
 from torch import nn
 from torch.optim import Adagrad, Optimizer
 
-from .batches import order_of_epoch
 from .data.packed import ClassifiedTexts, PackedTexts
 from .models.attention_classifier import AttentionClassifier
 from .probes import Probe
 from .probes.penalty import penalty_value
 from .probes.score_terms import NAMES
 from .rates import Rate
+from .text_batches import TextBatches
 from .train import LogRow, Measurement, train
 
 CURVES = {name: name for name in NAMES} | {"polarity": "polarity score", "attention": "attention score"}
@@ -105,15 +104,11 @@ def curves(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _measuring(
     model: AttentionClassifier, texts: PackedTexts, batch: int, seed: int, penalty: float
 ) -> Callable[[int], Measurement]:
-    per_epoch = -(-len(texts) // batch)
-    order = lru_cache(maxsize=1)(lambda epoch: order_of_epoch(seed, epoch, len(texts)))
-    labels = torch.from_numpy(texts.labels)
+    batches = TextBatches(texts, batch, seed)
 
     def measure(step: int) -> Measurement:
-        epoch, place = divmod(step, per_epoch)
-        chosen = order(epoch)[place * batch : (place + 1) * batch]
-        ids, real = (torch.from_numpy(table) for table in texts.padded(chosen))
-        logits, classes = model(ids, real), labels[torch.from_numpy(chosen)]
+        ids, real, classes = batches[step]
+        logits = model(ids, real)
         right = float((model.predicted(logits) == classes).float().mean())
         added = penalty_value(model.output.weight @ model.context, penalty, "absolute")
         return Measurement(model.loss(logits, classes) + added, right)

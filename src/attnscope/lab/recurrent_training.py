@@ -6,7 +6,6 @@ Snell et al. 2021, A.8: Adam at a constant 0.001, 32 texts to a step, mean cross
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from .batches import order_of_epoch
 from .data.packed import PackedTexts
 from .models.recurrent_classifier import RecurrentClassifier
 from .probes import Probe
 from .probes.saliency import read_with_saliency
 from .rates import constant
 from .snapshots import Snapshot
+from .text_batches import TextBatches
 from .train import LogRow, Measurement, adam, train
 
 RATE, BATCH = 1e-3, 32
@@ -88,15 +87,11 @@ def train_recurrent(
 
 
 def _measuring(model: RecurrentClassifier, texts: PackedTexts, batch: int, seed: int) -> Callable[[int], Measurement]:
-    per_epoch = -(-len(texts) // batch)
-    order = lru_cache(maxsize=1)(lambda epoch: order_of_epoch(seed, epoch, len(texts)))
-    labels = torch.from_numpy(texts.labels)
+    batches = TextBatches(texts, batch, seed)
 
     def measure(step: int) -> Measurement:
-        epoch, place = divmod(step, per_epoch)
-        chosen = order(epoch)[place * batch : (place + 1) * batch]
-        ids, real = (torch.from_numpy(table) for table in texts.padded(chosen))
-        logits, classes = model(ids, real), labels[torch.from_numpy(chosen)]
+        ids, real, classes = batches[step]
+        logits = model(ids, real)
         right = float((model.predicted(logits) == classes).float().mean())
         return Measurement(model.loss(logits, classes), right)
 

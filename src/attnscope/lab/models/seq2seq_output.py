@@ -1,5 +1,6 @@
 """What a Seq2Seq makes of a context and a decoder state: N of Eq. 2, or the plain sum of Eq. 31 (Snell et al. 2021)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
@@ -12,7 +13,7 @@ TOGETHER = 1 << 23
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 
 
-class Output(nn.Module):
+class Output(nn.Module, ABC):
     """Logits from hidden vectors; how context c and state s make a hidden vector is what kinds of output differ in."""
 
     words: nn.Linear
@@ -24,13 +25,13 @@ class Output(nn.Module):
         from_contexts, from_states = self.parts(contexts, states)
         return self.words(self.joined(from_contexts + from_states))  # type: ignore[no-any-return]
 
+    @abstractmethod
     def parts(self, contexts: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         """What contexts and states add to hidden vectors, before `joined`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def joined(self, added: Tensor) -> Tensor:
         """The hidden vectors."""
-        raise NotImplementedError
 
     def right_for_pairs(
         self,
