@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 
 class Packing:
@@ -102,6 +103,7 @@ class _Scan(torch.autograd.Function):
         return states, memories
 
     @staticmethod
+    @once_differentiable
     def backward(
         ctx: Any, by_states: Tensor | None, by_memories: Tensor | None
     ) -> tuple[Tensor, Tensor | None, Tensor, Tensor, None]:

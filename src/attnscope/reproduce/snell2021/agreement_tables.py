@@ -48,6 +48,7 @@ def agreement_tables(evidence: Evidence) -> Iterator[Block]:
         "seed."
     )
     yield from _frozen_and_logistic(evidence)
+    yield from _counted(evidence)
 
 
 def _rows(
@@ -81,25 +82,43 @@ def _rows(
     return rows
 
 
+def _best(evidence: Evidence, data: str) -> "dict[str, float]":
+    """The highest agreement of each pair on a data set, in percent: validation data, two seeds."""
+    table = evidence.agreements
+    if table.empty:
+        return {}
+    table = table[(table["data"] == data) & (table["part"] == "validation") & (table["seeds"] == "two")]
+    return dict(100 * table.groupby("pair")["agreement"].max())
+
+
 def _frozen_and_logistic(evidence: Evidence) -> Iterator[Block]:
     logistic = {data: figures[1] for data, figures in TABLE_11.items()}
     for heading, pair, name, other, paper in (
         ("Table 10: attention that learns alone", "attention_frozen", "A(α, α_fr)", "attention_uniform", TABLE_10),
         ("Table 11: logistic regression", "uniform_logistic", "A(β_uf, β_log)", "uniform_proxy", logistic),
     ):
-        table = evidence.agreements
-        table = table[(table["part"] == "validation") & (table["seeds"] == "two")] if len(table) else table
         rows: list[Sequence[Words]] = []
         for data, title in TITLES.items():
-            own = table[table["data"] == data] if len(table) else table
-            if len(own) and pair in set(own["pair"]):
-                best = 100 * own.groupby("pair")["agreement"].max()
-                rows.append(
-                    [title, f"{best[pair]:.1f}", f"{best[other]:.1f}", f"{paper[data]:g}" if data in paper else NONE]
-                )
+            best = _best(evidence, data)
+            if pair in best:
+                told = f"{paper[data]:g}" if data in paper else NONE
+                rows.append([title, f"{best[pair]:.1f}", f"{best[other]:.1f}", told])
         if rows:
             yield Heading(heading, 2)
             yield Table(["", name, f"A({PAIRS[other]})", f"paper: {name}"], rows)
+
+
+def _counted(evidence: Evidence) -> Iterator[Block]:
+    """How far counts of words alone tell what the networks know: IBM Model 1, on the data sets of translation."""
+    rows: list[Sequence[Words]] = []
+    for data, title in TITLES.items():
+        best = _best(evidence, data)
+        for name in sorted(pair.removeprefix("proxy_") for pair in best if pair.startswith("proxy_counts")):
+            shown = [f"{best[pair]:.1f}" for pair in (f"attention_{name}", f"{name}_uniform", f"proxy_{name}")]
+            rows.append([title, name.removeprefix("counts") or "0", *shown])
+    if rows:
+        yield Heading("Counts alone: IBM Model 1", 2)
+        yield Table(["", "steps of EM", "A(α, β_IBM)", "A(β_IBM, β_uf)", "A(β_px, β_IBM)"], rows)
 
 
 def _share(found: pd.DataFrame, pair: str, column: str) -> str:

@@ -35,8 +35,6 @@ def nontrivial_context(data: str, pair: str, evidence: Evidence) -> Finding:
             f"The models end with {_percent(row['best'])} and guessing gives {_percent(row['trivial'])}: there is no "
             "way between."
         )
-    if row["best"] <= row["trivial"]:
-        raise Unmeasured("The other run learned no more than guessing gives.")
     way = (row["performance"] - row["trivial"]) / (row["best"] - row["trivial"])
     star = "" if row["reached"] else "*"
     said = f"{_percent(row['performance'])}{star} of {_percent(row['best'])}, guessing gives {_percent(row['trivial'])}"

@@ -16,9 +16,6 @@ from ...lab.rates import constant
 from ...lab.train import Measurement, adam, train
 from .kept_runs import Rows, all_runs, kept_folder, once
 
-QUANTITIES = ("keyword", "after", "mean", "last")
-"""The four log-odds of Figure 7: γ_l*, γ_l*+1, the mean over places, and γ_L."""
-
 
 @dataclass(frozen=True)
 class LocalityScale:
@@ -54,7 +51,8 @@ PAPER = LocalityScale(40, 40, 256, 10_000, 32, 5, 50, 50, sequences=1000)
 def locality(folder: Path, scale: LocalityScale, engine: str = "local") -> pd.DataFrame:
     """One row for each seed and step: accuracy, loss, and the four log-odds on positive sequences.
 
-    `keyword` and `after` are at the keyword's place and one behind it, `mean` over all places, `last` at the last one.
+    `keyword` and `after` are at the keyword's place and one behind it (γ_l* and γ_l*+1), `mean` is over all places, and
+    `last` is at the last one (γ_L).
     Sequences whose keyword stands in the last place, or before it, are left out, so that the four are four places.
     """
     worker = partial(_worker, kept_folder(folder.resolve(), asdict(scale)), scale)
