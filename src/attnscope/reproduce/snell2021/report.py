@@ -18,15 +18,15 @@ from .paper import NETWORK_BLEU, OPTIMAL_AGREEMENT, OPTIMAL_BLEU, TABLE_9, TITLE
 HOW = (
     "Copying: one LSTM layer each side, one embedding for both, dot attention; Adam at .001, fresh sequences at every "
     "step, accuracy with the right words before. Several heads: GRUs, contexts averaged, a head is its query map and "
-    "its context map, as in the authors' code. Texts: an LSTM each way, embeddings that begin at random (the authors "
-    "load GloVe and then overwrite it), bos and eos are positions, 32 texts to a step. Translation is from German to "
-    "English, as in the authors' loader; sources end with eos. α is that of run A at its best checkpoint, chosen by "
-    "accuracy on the same validation data; β, and α̂ of ξ, are of other seeds; β_uf is of a run whose attention is "
-    "uniform; Δ is minus the derivative of the loss by a factor on the embedding, so that what helps is positive. "
-    "A(u, v) asks whether the highest place of u is among the highest 5% of v; what the paper writes A(β_uf, β_px) "
-    "has u = β_px, as in the authors' code. Errors are of texts, or of sentences in translation. What was trained, "
-    "and for how long, stands below; in the paper it is width 256, 200 to 300 steps of copying, 4,000 steps on texts, "
-    "and 20 epochs of translation."
+    "its context map, as in the authors' code. Texts: an LSTM each way, embeddings that begin at random unless vectors "
+    "are named above (the authors load GloVe and then overwrite it), bos and eos are positions, 32 texts to a step. "
+    "Translation is from German to English, as in the authors' loader; sources end with eos. α is that of run A at its "
+    "best checkpoint, chosen by accuracy on the same validation data; β, and α̂ of ξ, are of other seeds; β_uf is of a "
+    "run whose attention is uniform; Δ is minus the derivative of the loss by a factor on the embedding, so that what "
+    "helps is positive. A(u, v) asks whether the highest place of u is among the highest 5% of v; what the paper "
+    "writes A(β_uf, β_px) has u = β_px, as in the authors' code. Errors are of texts, or of sentences in translation. "
+    "What was trained, and for how long, stands below; in the paper it is width 256, 200 to 300 steps of copying, "
+    "4,000 steps on texts, and 20 epochs of translation."
 )
 
 

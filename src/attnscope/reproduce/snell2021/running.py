@@ -22,6 +22,7 @@ def reproduce_snell2021(
     stages: str | Sequence[str] | None = None,
     engine: str = "local",
     data: str | Path | None = None,
+    vectors: str | Path | None = None,
     resume: bool = False,
 ) -> Reproduction:
     """Figures 3, 6 and 7, Tables 2 to 11 and every claim of Snell et al. (2021), in the folder `out`.
@@ -31,11 +32,13 @@ def reproduce_snell2021(
     theory, classification, heads and translation, with commas between them; all by default. Claims of others are not
     measured. Each training is kept in `out`, so that stages may be run one after the other with `resume`, and a run
     that was stopped goes on to the very same result, on the same engine. `engine` is "local", or "cores" or "ray",
-    which spread the trainings over workers of one thread each.
+    which spread the trainings over workers of one thread each. `vectors` are those that the words of texts begin with:
+    a GloVe file, or "glove-50" for the package; by default they begin at random, as they do in the authors' code.
     """
     asked = _asked(stages)
     folder = own_folder(out, resume=resume, begun=(RECIPE,))
     from ...engine import engine as engine_named
+    from ...lab.word_vectors import said_vectors
     from .available import missing_data
     from .criteria import claims_of
     from .measuring import measured, wanted_data
@@ -45,16 +48,18 @@ def reproduce_snell2021(
 
     chosen = scale_named(scale)
     engine_named(engine)  # so that a wrong name is told before anything is written
+    vectors = said_vectors(vectors)
     missing = {} if chosen.toy else missing_data(wanted_data(asked, chosen), data)
-    recipe = {"scale": scale}
+    recipe = {"scale": scale, "vectors": None if vectors is None else Path(vectors).name}
     check_begun(folder, recipe)
     keep_recipe(folder, recipe)
-    found = measured(folder, chosen, asked, engine, data, missing)
+    found = measured(folder, chosen, asked, engine, data, missing, vectors)
     claims = claims_of(found.evidence)
     facts = {
         "paper": TITLE,
         "scale": scale,
         "stages": ", ".join(asked),
+        **({"words begin as": f"vectors of {Path(vectors).name}"} if vectors else {}),
         **({"not found": ", ".join(missing)} if missing else {}),
         "versions": ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch")),
     }

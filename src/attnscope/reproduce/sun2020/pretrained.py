@@ -91,7 +91,7 @@ def pretrained_words(
 def beginnings(data: ClassifiedTexts, found: WordVectors, seed: int) -> dict[str, Float64[Tensor, "word width"]]:
     """The embeddings that runs of a seed begin with: random, with vectors as large as those, with vectors as found."""
     random = initial_weights("dot", len(data.vocabulary), found.width, 1, seed)["embeddings.weight"]
-    numbers, rows = _places(data, found)
+    numbers, rows = found.places(data.vocabulary)
     vectors = found.table[torch.from_numpy(rows)].double()
     same, own = random.clone(), random.clone()
     same[torch.from_numpy(numbers)] = vectors * (random.square().mean() / vectors.square().mean()).sqrt()
@@ -107,7 +107,7 @@ def rare_words(data: ClassifiedTexts, found: WordVectors) -> pd.DataFrame:
     """
     counts = class_counts(data.train, len(data.classes), len(data.vocabulary))
     kinds, total = token_classes(counts), counts.sum(0)
-    numbers, rows = _places(data, found)
+    numbers, rows = found.places(data.vocabulary)
     vectors = found.table[torch.from_numpy(rows)].double().numpy()
     directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(float).tiny)
     polar, rare = np.isin(numbers, kinds.polar), total[numbers] <= RAREST
@@ -128,18 +128,6 @@ def rare_words(data: ClassifiedTexts, found: WordVectors) -> pd.DataFrame:
             "group": np.where(cosines >= NEAR, sides, NEAR_NEITHER),
         }
     )
-
-
-def _places(data: ClassifiedTexts, found: WordVectors) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the words that have a vector, and the row of each; as it is, or else in lower case."""
-    rows = {word: row for row, word in enumerate(found.words)}
-    pairs = [
-        (number, rows.get(word, rows.get(word.lower(), -1)))
-        for number, word in enumerate(data.vocabulary.tokens)
-        if word not in data.vocabulary.special.values()
-    ]
-    numbers, places = np.array(pairs, np.int64).reshape(-1, 2).T
-    return numbers[places >= 0], places[places >= 0]
 
 
 def _scored(data: ClassifiedTexts, run: TrainedRun, width: int, rare: pd.DataFrame) -> pd.DataFrame:
