@@ -1,7 +1,10 @@
 """What experiments share: claims as JSON, the report as Markdown and as a page, and several runs side by side."""
 
+from typing import get_type_hints
+
 import pytest
 
+from attnscope.commands.reproduce import reproduce
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
 from attnscope.reproduce.claims import claims_json, count
@@ -87,3 +90,5 @@ def test_a_comparison_refuses_what_cannot_be_compared(tmp_path):
 
 def test_every_experiment_explains_itself():
     assert all(experiment.__doc__ for experiment in EXPERIMENTS.values())
+    told = get_type_hints(reproduce, include_extras=True)["paper"].__metadata__[0].help
+    assert told == f"The paper to run again: {', '.join(EXPERIMENTS)}."

@@ -14,10 +14,14 @@ from .answering import AsJson, resumable
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020, sun2020.")],
+    paper: Annotated[
+        str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020, sun2020, snell2021.")
+    ],
     scale: Annotated[
         str,
-        typer.Option(help="smoke (seconds, a toy model: a trial), cpu (up to an hour or so), paper (as published)."),
+        typer.Option(
+            help="smoke (seconds, a toy model: a trial), cpu (an hour or so; snell2021 four), paper (as published)."
+        ),
     ] = "smoke",
     model: Annotated[
         str | None, typer.Option(help="vig2019: another model than the paper's; abnar2020: a masked one, for Figure 4.")

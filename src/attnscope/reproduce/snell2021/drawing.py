@@ -27,6 +27,7 @@ PLACES = {
     "mean": ("mean of all", QUIET, ":"),
     "last": ("at the end", BAD, "-."),
 }
+FIRST_STEPS = 20
 PAIRS = {
     "attention_uniform": ("A(α, β_uf)", CATEGORICAL[0], "-"),
     "uniform_proxy": ("A(β_uf, β_px)", CATEGORICAL[1], "--"),
@@ -64,14 +65,17 @@ def head_curves(table: pd.DataFrame) -> Plot:
 
 
 def locality_curves(table: pd.DataFrame) -> Plot:
-    """Figure 7: four log-odds over steps, the mean over seeds."""
+    """Figure 7: four log-odds over steps, the mean over seeds; what is local is seen in the first steps alone."""
     means = table.groupby("step")[list(PLACES)].mean()
-    with drawn_figure(COLUMN, 2.2) as figure:
-        axes = figure.subplots()
-        for place, (name, ink, line) in PLACES.items():
-            axes.plot(means.index, means[place], color=ink, linestyle=line, linewidth=1, label=name)
-        axes.set(xlabel="steps", ylabel="log-odds γ of the positive class")
-        axes.legend(frameon=False, fontsize=6)
+    with drawn_figure(PAGE, 2.2) as figure:
+        for axes, rows in zip(figure.subplots(1, 2), (means[means.index <= FIRST_STEPS], means), strict=True):
+            for place, (name, ink, line) in PLACES.items():
+                axes.plot(rows.index, rows[place], color=ink, linestyle=line, linewidth=1, label=name)
+            axes.set(xlabel="steps")
+            axes.locator_params(axis="x", integer=True)
+        figure.axes[0].set(ylabel="log-odds γ of the positive class", title="the first steps")
+        figure.axes[0].legend(frameon=False, fontsize=6)
+        figure.axes[1].set(title="all of training")
     return Plot(figure, "Log-odds by place while a keyword is learned under uniform attention, mean over seeds.")
 
 
