@@ -116,6 +116,10 @@ def test_train_hands_over_what_was_asked(monkeypatch, tmp_path):
     result = RUNNER.invoke(app, ["train", "pretend", "--out", str(tmp_path), "--seed", "3", "--resume"])
     assert result.exit_code == 0
     assert asked == [(tmp_path, {"seed": 3, "resume": True})]
+    (tmp_path / "training_log.jsonl").write_text("")
+    result = RUNNER.invoke(app, ["train", "pretend", "--out", str(tmp_path), "--seed", "4", "--resume"])
+    assert "holds a finished training, which is left as it is" in result.output
+    assert len(asked) == 1
 
 
 def test_a_missing_argument_is_bad_input():

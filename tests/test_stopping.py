@@ -11,7 +11,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to a child.")
 
-GO_ON, NOTHING_KEPT = "Stopped. Go on with --resume.\n", "attnscope: stopped.\n"
+GO_ON = "Stopped. Go on with --resume, from the last checkpoint if there is one yet.\n"
+NOTHING_KEPT = "attnscope: stopped.\n"
 FEW = ["--statistics", "distance", "--statistics", "null_attention", "--threads", "1"]
 STOPPED = {
     "train": (["train", "demo"], "at once", GO_ON),

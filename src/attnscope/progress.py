@@ -1,5 +1,6 @@
-"""Long work on a terminal: that it goes on, how far it is, how fast, and the time left. Nothing where no one looks."""
+"""Long work on a terminal: that it goes on, how far it is, how fast, the time left. In a log, a line now and then."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,6 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+SECONDS_BETWEEN_LINES = 60.0
+"""In a log, where there is no bar to look at."""
 _watch: ContextVar[Callable[[int, int], None] | None] = ContextVar("attnscope_progress", default=None)
 
 
@@ -96,9 +99,26 @@ def tokens_done() -> Iterator[Watch]:
         yield watch
 
 
+def lines_in_log() -> Callable[[str], None]:
+    """Where no terminal is, write what is told to the standard error; at most one line in a minute, none in the first.
+
+    Nothing is written on a terminal, which has a bar.
+    """
+    written = time.monotonic()
+
+    def tell_log(line: str) -> None:
+        nonlocal written
+        if time.monotonic() - written >= SECONDS_BETWEEN_LINES and not sys.stderr.isatty():
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+            written = time.monotonic()
+
+    return tell_log
+
+
 @contextmanager
 def items_done(what: str) -> Iterator[Callable[[int, int], None]]:
-    """On a terminal, show how many items of some work are done and the time left."""
+    """On a terminal, show how many items of some work are done and the time left; in a log, tell it now and then."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -106,7 +126,13 @@ def items_done(what: str) -> Iterator[Callable[[int, int], None]]:
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=None)
-        yield lambda done, whole: progress.update(task, completed=done, total=whole)
+        log = lines_in_log()
+
+        def watch(done: int, whole: int) -> None:
+            progress.update(task, completed=done, total=whole)
+            log(f"{what}: {done} of {whole}")
+
+        yield watch
 
 
 @contextmanager

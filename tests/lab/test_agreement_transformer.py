@@ -151,6 +151,8 @@ def test_what_is_wrong_is_told(model: AgreementTransformer, tmp_path: Path) -> N
     with pytest.raises(BadInput, match="holds no model of the lab"):
         AgreementTransformer.load(tmp_path)
     folder = model.save(tmp_path / "model")
+    with pytest.raises(BadInput, match=r"holds a model of the lab: load it with its class in attnscope.lab.models"):
+        attnscope.load(folder)
     (folder / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(BadInput, match="cannot be read"):
         AgreementTransformer.load(folder)

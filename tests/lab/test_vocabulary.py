@@ -62,6 +62,8 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
         Vocabulary(["a"]).number("mask")
     with pytest.raises(BadInput, match="no word number 9"):
         Vocabulary(["a"]).decode([9])
+    with pytest.raises(BadInput, match="a list of words, not of the one text 'the film'"):
+        Vocabulary("the film")
     with pytest.raises(BadInput, match="no vocabulary at"):
         Vocabulary.load(tmp_path / "none.json")
     path = tmp_path / "vocabulary.json"

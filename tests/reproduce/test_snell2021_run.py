@@ -77,6 +77,15 @@ def test_one_stage_alone(tmp_path, monkeypatch):
     }
 
 
+def test_stages_one_after_the_other_are_all_in_the_report(tmp_path):
+    run = tmp_path / "run"
+    reproduce_snell2021(run, stages="theory")
+    claims = reproduce_snell2021(run, stages="locality", resume=True).claims
+    measured = {claim.id for claim in claims if claim.here not in ("", "–")}
+    assert {"proxy-is-logistic", "locality-late-last-state"} <= measured
+    assert "| stages | locality, theory |" in (run / "report.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -15,6 +15,8 @@ from .reader import reader_of
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Models that come with the package, as ordinary folders; `load("demo")` is one of them."""
+LAB_MODEL = "lab_model.json"
+"""What a folder of a model of the lab has in place of a config.json."""
 
 
 def load(
@@ -58,6 +60,13 @@ def load(
     return InstrumentedModel(reader_of(loaded, tokenizer, task, readout, labels))
 
 
+def _other_folder(folder: Path) -> str:
+    """Why a folder without a config.json cannot be loaded."""
+    if (folder / LAB_MODEL).is_file():
+        return f"The folder {folder} holds a model of the lab: load it with its class in attnscope.lab.models."
+    return f"The folder {folder} holds no model: it has no config.json."
+
+
 def _loaded(
     name: str, dtype: torch.dtype | str | None, device: str | torch.device | None, revision: str | None, trust: bool
 ) -> PreTrainedModel:
@@ -66,7 +75,7 @@ def _loaded(
     if name.endswith(("/", "\\")) and not Path(name).is_dir():
         raise BadInput(f"There is no folder {name}.")
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-        raise BadInput(f"The folder {name} holds no model: it has no config.json.")
+        raise BadInput(_other_folder(Path(name)))
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust}
     try:
         on_cpu = device is None or torch.device(device).type == "cpu"

@@ -17,5 +17,5 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("Stopped. Go on with --resume.", err=True)
+        typer.echo("Stopped. Go on with --resume, from the last checkpoint if there is one yet.", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -49,6 +49,7 @@ def train(
     """
     with working("Starting"):
         from ..lab import TASKS
+        from ..lab.folder import is_finished
     if task not in TASKS:
         raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
     if steps is not None and steps < 1:
@@ -57,6 +58,10 @@ def train(
     given = {name: value for name, value in options.items() if value is not None}
     if unknown := [name for name in given if name not in inspect.signature(TASKS[task]).parameters]:
         raise BadInput(f"The task {task} takes no --{unknown[0]}.")
+    folder = out or Path(task)
+    if resume and is_finished(folder):
+        typer.echo(f"{folder} holds a finished training, which is left as it is: choose another folder for a new one.")
+        return
     with resumable():
-        written = TASKS[task](out or Path(task), seed=seed, resume=resume, **given)
+        written = TASKS[task](folder, seed=seed, resume=resume, **given)
     typer.echo(f"Written: {written}")

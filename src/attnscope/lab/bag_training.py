@@ -49,7 +49,7 @@ def train_bag(
             {
                 "task": "bag of words",
                 "data": data.name,
-                "texts": len(data.train),
+                "texts": data.train.fingerprint,
                 "seed": seed,
                 "width": width,
                 "batch": batch,

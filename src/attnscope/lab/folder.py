@@ -16,6 +16,11 @@ from .train import LogRow, write_log
 LOG, CARD, UNFINISHED = "training_log.jsonl", "README.md", "unfinished"
 
 
+def is_finished(out: Path) -> bool:
+    """Whether a training has ended in this folder."""
+    return (out / LOG).exists() and not (out / UNFINISHED).exists()
+
+
 def unfinished_training(out: Path, resume: bool) -> Path | None:
     """The folder within `out` that keeps the checkpoint until the end, or None where the training is done already.
 
@@ -25,7 +30,7 @@ def unfinished_training(out: Path, resume: bool) -> Path | None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         if not resume:
             raise BadInput(f"{out} is not an empty folder; choose another, or resume the training in it.")
-        if (out / LOG).exists() and not unfinished.exists():
+        if is_finished(out):
             return None
         if not unfinished.exists():
             raise BadInput(f"{out} holds no unfinished training that could be resumed.")

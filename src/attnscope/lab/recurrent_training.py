@@ -6,6 +6,7 @@ Snell et al. 2021, A.8: Adam at a constant 0.001, 32 texts to a step, mean cross
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from ..errors import BadInput
 from .data.packed import PackedTexts
 from .models.recurrent_classifier import RecurrentClassifier
 from .probes import Probe
@@ -25,6 +27,7 @@ from .train import LogRow, Measurement, adam, train
 
 RATE, BATCH = 1e-3, 32
 FIRST_LOOKS, EVERY = (0, 10, 50, 100, 150, 200), 250
+QUANTITIES = ("attention", "lexical", "saliency")
 TOGETHER = 64
 """Texts that are looked at at once."""
 SECONDS_BETWEEN_CHECKPOINTS = 120.0  # the optimizer's moments of large vocabularies are hundreds of megabytes
@@ -49,9 +52,9 @@ def only_attention_learns(model: RecurrentClassifier) -> RecurrentClassifier:
 def train_recurrent(
     model: RecurrentClassifier,
     texts: PackedTexts,
-    checkpoint: Path,
+    checkpoint: str | Path,
     *,
-    seed: int,
+    seed: int = 0,
     steps: int,
     batch: int = BATCH,
     probes: Sequence[Probe] = (),
@@ -59,11 +62,15 @@ def train_recurrent(
 ) -> list[LogRow]:
     """Train in place on texts in an order that depends on the seed alone, and return the log.
 
-    `said` is what else tells this training from others, in JSON terms, such as how the model attends.
+    Of a training that was stopped, it goes on from the checkpoint. `said` is what else tells this training from others,
+    in JSON terms, such as the name of the data set.
     """
+    if (texts.labels >= len(model.classes)).any() or (texts.labels < 0).any():
+        raise BadInput(f"Classes are numbers from 0: for {' and '.join(model.classes)} give 0 and 1.")
     recipe = {
         "task": "recurrent classifier",
-        "texts": [len(texts), len(texts.tokens)],
+        "texts": texts.fingerprint,
+        "model": asdict(model.settings),
         "seed": seed,
         "steps": steps,
         "batch": batch,
@@ -76,7 +83,7 @@ def train_recurrent(
             constant(RATE),
             steps,
             recipe,
-            checkpoint,
+            Path(checkpoint),
             SECONDS_BETWEEN_CHECKPOINTS,
             optimizer=adam,
             longest_gradient=math.inf,
@@ -104,6 +111,8 @@ def look_at(model: RecurrentClassifier, texts: PackedTexts, quantities: Sequence
     They are "attention", α; "lexical", the logit of β for the right class; and "saliency", Δ, which takes a backward
     pass.
     """
+    if unknown := [name for name in quantities if name not in QUANTITIES]:
+        raise BadInput(f"There is no quantity {unknown[0]!r}: choose of {', '.join(QUANTITIES)}.")
     # texts of like length together, so that little is computed for padding
     order = np.argsort(texts.lengths, kind="stable")
     width = int(texts.lengths.max())

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from ..errors import BadInput
 from .batches import order_of_epoch
 from .data.packed import PackedTexts
 
@@ -20,6 +21,8 @@ class TextBatches:
     """
 
     def __init__(self, texts: PackedTexts, size: int, seed: int) -> None:
+        if not len(texts):
+            raise BadInput("There are no texts to learn from.")
         self.texts, self.size = texts, size
         self._order = lru_cache(maxsize=1)(lambda epoch: order_of_epoch(seed, epoch, len(texts)))
         self._labels = torch.from_numpy(texts.labels)

@@ -18,6 +18,7 @@ from torch.optim import Adam, AdamW, Optimizer
 from ..engine import load_checkpoint, save_checkpoint
 from ..errors import BadInput
 from ..files import written_atomically
+from ..progress import lines_in_log
 from .probes import Probe
 from .rates import Rate
 from .stopping import Best, EarlyStopping, looked_at
@@ -87,6 +88,7 @@ def train(
     model.train()
     saved = time.monotonic()
     measurements: list[tuple[float, float]] = []
+    tell_log = lines_in_log()
     with _progress() as progress:
         task = progress.add_task("", total=steps, completed=state.step, figures="")
         if state.step == 0:
@@ -110,7 +112,9 @@ def train(
             if len(measurements) == STEPS_PER_ROW or last:
                 loss, accuracy = (sum(column) / len(column) for column in zip(*measurements, strict=True))
                 state.log.append({"step": state.step, "loss": loss, "accuracy": accuracy, "learning_rate": rate})
-                progress.update(task, figures=f"loss {loss:.3f}  accuracy {accuracy:.1%}{_best(state)}")
+                figures = f"loss {loss:.3f}  accuracy {accuracy:.1%}{_best(state)}"
+                progress.update(task, figures=figures)
+                tell_log(f"step {state.step} of {steps}  {figures}")
                 measurements = []
                 # Only here, where a row ends, so that a checkpoint needs no half-filled row.
                 if time.monotonic() - saved >= seconds_between_checkpoints or last:
@@ -161,7 +165,10 @@ def _resumed(checkpoint: Path, recipe: Mapping[str, Any], model: nn.Module, rule
     kept = load_checkpoint(checkpoint)
     if kept["recipe"] != dict(recipe):
         raise BadInput(f"{checkpoint} belongs to the training {kept['recipe']}, not to {dict(recipe)}.")
-    model.load_state_dict(kept["model"])
+    try:
+        model.load_state_dict(kept["model"])
+    except RuntimeError:
+        raise BadInput(f"{checkpoint} holds weights of another shape than this model's: give another file.") from None
     rule.load_state_dict(kept["optimizer"])
     torch.set_rng_state(kept["random"])
     return _State(kept["step"], kept["over"], kept["log"], Best(**kept["best"]))
@@ -174,7 +181,7 @@ def write_log(path: Path, log: Sequence[LogRow]) -> None:
 
 
 def _progress() -> Progress:
-    """A bar with loss, accuracy and the time left; nothing at all where no one watches."""
+    """A bar with loss, accuracy and the time left, on a terminal."""
     console = Console(stderr=True)
     return Progress(
         BarColumn(bar_width=None),

@@ -53,7 +53,7 @@ def train_translation(
         return Measurement(model.loss(logits, pairs.target_out), model.accuracy(logits.detach(), pairs.target_out))
 
     looked_at = texts.dev if dev is None else dev
-    recipe = {"task": "translation", "data": texts.name, "pairs": len(train_part), "seed": seed, "steps": steps}
+    recipe = {"task": "translation", "data": texts.name, "pairs": train_part.fingerprint, "seed": seed, "steps": steps}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         log = train(
@@ -104,7 +104,14 @@ def train_translation_bag(
             measure,
             constant(RATE),
             epochs * len(batches),
-            {"task": "bag of words for translation", "data": texts.name, "seed": seed, "width": width, "batch": batch},
+            {
+                "task": "bag of words for translation",
+                "data": texts.name,
+                "pairs": texts.train.fingerprint,
+                "seed": seed,
+                "width": width,
+                "batch": batch,
+            },
             checkpoint,
             optimizer=adam,
             longest_gradient=math.inf,

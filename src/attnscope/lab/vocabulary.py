@@ -31,6 +31,8 @@ class Vocabulary:
     def __init__(
         self, words: Iterable[str], counts: Iterable[int] | None = None, special: Mapping[str, str] | None = None
     ) -> None:
+        if isinstance(words, str):
+            raise BadInput(f"A vocabulary is made of a list of words, not of the one text {words[:20]!r}.")
         self.special = dict(SPECIAL if special is None else special)
         self.words = tuple(words)
         self.counts = None if counts is None else tuple(counts)

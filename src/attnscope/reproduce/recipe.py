@@ -11,10 +11,16 @@ from ..files import written_atomically
 RECIPE = "recipe.json"
 
 
+def kept_recipe(folder: Path) -> dict[str, Any]:
+    """What was asked for before; nothing where nothing was."""
+    path = folder / RECIPE
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return kept
+
+
 def check_begun(folder: Path, recipe: Mapping[str, Any]) -> None:
     """Refuse to go on in this folder with what another run has begun."""
-    if (folder / RECIPE).exists():
-        theirs = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
+    if theirs := kept_recipe(folder):
         check_recipe(folder, "reproduction", theirs, recipe)
 
 

@@ -39,7 +39,9 @@ class Reproduction:
     def summary(self) -> str:
         """What each claim has come to, the paper's figure above ours, and how many hold."""
         lines = [
-            f"{claim.id}: {claim.verdict}\n    paper  {claim.paper}\n    here   {claim.here}" for claim in self.claims
+            f"{claim.id}: {claim.verdict}"
+            + (f". {claim.note}" if claim.holds is None else f"\n    paper  {claim.paper}\n    here   {claim.here}")
+            for claim in self.claims
         ]
         last = [f"{count(self.claims).capitalize()}.", *([self.caution] if self.caution else [])]
         return "\n".join([self.title, *lines, *last])

@@ -7,6 +7,7 @@ from scipy.stats import kendalltau
 
 from attnscope.errors import BadInput
 from attnscope.lab.probes.top_agreement import (
+    _check,
     chance_agreement,
     places,
     rank_agreement,
@@ -138,3 +139,16 @@ def test_bad_input_is_told() -> None:
         top_agreement(fine, fine, torch.tensor([[False, True]]))
     with pytest.raises(BadInput, match="share"):
         top_agreement(fine, fine, everywhere(1, 2), share=0)
+
+
+@pytest.mark.parametrize(
+    ("second", "real"),
+    [
+        (torch.zeros(2, 2), everywhere(2, 3)),
+        (torch.zeros(2, 3), everywhere(1, 3)),
+        (torch.zeros(2, 3), torch.ones(2, 3)),
+    ],
+)
+def test_tables_that_do_not_fit_are_told(second: torch.Tensor, real: torch.Tensor) -> None:
+    with pytest.raises(BadInput, match=r"Agreement takes two tables .*; these are \(2, 3\), "):
+        _check(torch.zeros(2, 3), second, real)

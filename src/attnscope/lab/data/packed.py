@@ -1,5 +1,6 @@
 """Texts as numbers of words, all in one row: what a loop over many runs reads without touching Python objects."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,12 @@ class PackedTexts:
         places = self.starts[numbers][:, None] + np.arange(real.shape[1])
         table[real] = self.tokens[places[real]]
         return table, real
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these texts and classes from others, in their order."""
+        tables = (self.tokens, self.starts, self.labels)
+        return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
 
     @property
     def lengths(self) -> Int64[np.ndarray, " text"]:

@@ -4,6 +4,8 @@ As Snell et al. 2021 have it (A.8): 8,000 subwords by SentencePiece, learned fro
 languages. Sources and targets end with eos; the decoder begins with bos.
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +39,11 @@ class TranslatedPart:
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these pairs from others, in their order."""
+        return hashlib.sha256(json.dumps([self.sources, self.targets]).encode()).hexdigest()
 
     def chosen(self, numbers: Iterable[int]) -> "TranslatedPart":
         """The pairs of these numbers, in this order."""

@@ -17,7 +17,7 @@ from ...capture import ModuleModel, Tokenized, instrument
 from ...errors import BadInput
 from ..data import NUMBERS
 from ..vocabulary import Vocabulary
-from .storage import load_model, save_model
+from .storage import load_model, save_model, settings_of
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class AgreementTransformer(nn.Module):
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.settings = Settings(**settings)
+        self.settings = settings_of(Settings, settings)
         width = self.settings.width
         self.words = nn.Embedding(len(vocabulary), width)
         self.positions = nn.Embedding(self.settings.positions, width)

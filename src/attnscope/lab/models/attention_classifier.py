@@ -18,7 +18,7 @@ from ...capture import ModuleModel, Tokenized, instrument
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from .attention_encoders import VARIANTS
-from .storage import load_model, save_model
+from .storage import load_model, save_model, settings_of
 
 SPREAD = 0.1
 """Embeddings begin uniform between minus this and this."""
@@ -71,7 +71,7 @@ class AttentionClassifier(nn.Module):
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.settings = said = Settings(**settings)
+        self.settings = said = settings_of(Settings, settings)
         self.classes = tuple(said.classes)
         made, self._encode = VARIANTS[said.variant]
         self.embeddings = nn.Embedding(len(vocabulary), said.width)

@@ -20,7 +20,7 @@ from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from .attention_classifier import FixedQueryAttention, both_sides
 from .lstm_scan import lstm_states
-from .storage import load_model, save_model
+from .storage import load_model, save_model, settings_of
 
 ATTENTIONS = ("learned", "uniform")
 
@@ -69,7 +69,7 @@ class RecurrentClassifier(nn.Module):
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.settings = said = Settings(**settings)
+        self.settings = said = settings_of(Settings, settings)
         self.classes = tuple(said.classes)
         self.embeddings = nn.Embedding(len(vocabulary), said.width)
         self.lstm = nn.LSTM(said.width, said.hidden, bidirectional=said.bidirectional, batch_first=True)

@@ -19,7 +19,7 @@ from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from ..word_vectors import WordVectors
 from .sentiment_layers import EPSILON, ClassDecoder, Layer, LocalAttention, SelfAttention, SeriesDecoder
-from .storage import load_model, save_model
+from .storage import load_model, save_model, settings_of
 
 CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 """What the labels 0 to 4 of the Stanford Sentiment Treebank mean."""
@@ -89,7 +89,7 @@ class SentimentTransformer(nn.Module):
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.settings = said = Settings(**settings)
+        self.settings = said = settings_of(Settings, settings)
         self.words = nn.Embedding(len(vocabulary), said.vector_width, padding_idx=vocabulary.number("pad"))
         if not said.learned_vectors:
             self.words.requires_grad_(False).weight.zero_()

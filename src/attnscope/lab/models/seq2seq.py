@@ -22,7 +22,7 @@ from .seq2seq_attention import SourceAttention
 from .seq2seq_cells import State, may_look_up, run_cells, run_looked_up
 from .seq2seq_output import OUTPUTS
 from .seq2seq_recording import instrumented
-from .storage import load_model, save_model
+from .storage import load_model, save_model, settings_of
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 CHOICES = {
@@ -100,9 +100,12 @@ class Seq2Seq(nn.Module):
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
         super().__init__()
         if missing := [name for name in FRAMED if name not in vocabulary.special]:
-            raise BadInput(f"The vocabulary of a Seq2Seq needs the special token {missing[0]}: give special=FRAMED.")
+            raise BadInput(
+                f"The vocabulary of a Seq2Seq needs the special token {missing[0]}: make it with special="
+                "attnscope.lab.vocabulary.FRAMED."
+            )
         self.vocabulary = vocabulary
-        self.settings = said = Settings(**settings)
+        self.settings = said = settings_of(Settings, settings)
         width, words, make = said.width, len(vocabulary), CELLS[said.cell]
         recurrent = {"num_layers": said.layers, "batch_first": True, "dropout": said.dropout if said.layers > 1 else 0}
         self.embeddings = nn.Embedding(words, width)

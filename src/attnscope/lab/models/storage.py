@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,12 +10,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from ...capture.loading import LAB_MODEL
 from ...errors import BadInput
 from ...files import written_atomically
 from ..vocabulary import Vocabulary
 
-WEIGHTS, SETTINGS, VOCABULARY = "model.safetensors", "lab_model.json", "vocabulary.json"
+WEIGHTS, SETTINGS, VOCABULARY = "model.safetensors", LAB_MODEL, "vocabulary.json"
 Model = TypeVar("Model", bound=nn.Module)
+Settings = TypeVar("Settings")
 
 
 def save_model(folder: Path, model: nn.Module, settings: Mapping[str, Any], vocabulary: Vocabulary) -> Path:
@@ -28,13 +31,21 @@ def save_model(folder: Path, model: nn.Module, settings: Mapping[str, Any], voca
     return folder
 
 
+def settings_of(kind: type[Settings], given: Mapping[str, Any]) -> Settings:
+    """The settings of a model with these values; one that it does not have is told, with those that it has."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type] # a data class, for which there is no bound
+    if unknown := [name for name in given if name not in names]:
+        raise BadInput(f"The model has no setting {unknown[0]!r}: its settings are {', '.join(names)}.")
+    return kind(**given)
+
+
 def load_model(folder: Path, kind: type[Model]) -> Model:
     """The model that `save_model` has written, made by its class from its vocabulary and settings, ready to answer."""
     settings, vocabulary = load_settings(folder, kind)
     try:
         model = kind(vocabulary, **settings)
-    except TypeError:
-        raise BadInput(f"The settings in {folder} are not those of {kind.__name__}.") from None
+    except (TypeError, BadInput) as error:
+        raise BadInput(f"The settings in {folder} are not those of {kind.__name__}: {error}") from None
     load_weights(folder, model)
     return model.eval()
 

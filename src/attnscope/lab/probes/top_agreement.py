@@ -123,9 +123,13 @@ def _tau_of_rows(first, second, lengths):
     return found
 
 
-def _check(
-    first: Float[Tensor, "row position"], second: Float[Tensor, "row position"], real: Bool[Tensor, "row position"]
-) -> None:
+def _check(first: Tensor, second: Tensor, real: Tensor) -> None:
+    if not (first.shape == second.shape == real.shape) or real.dim() != 2 or real.dtype != torch.bool:
+        shapes = ", ".join(str(tuple(table.shape)) for table in (first, second, real))
+        raise BadInput(
+            "Agreement takes two tables with a row for each text or output word, and as large a table of bools that "
+            f"says where no padding is; these are {shapes} of {real.dtype}."
+        )
     if not real[:, :1].all() or (real[:, 1:] & ~real[:, :-1]).any():
         raise BadInput("Every row needs at least one real position, and its padding at the right.")
     for values in (first, second):

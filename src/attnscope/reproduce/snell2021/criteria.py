@@ -93,8 +93,8 @@ def _on_classification(data: str) -> Iterator[Criterion[Evidence]]:
     yield Criterion(
         f"logistic-agrees-{data}",
         f"On {TITLES[data]} logistic regression agrees with β_uf as the proxy does.",
-        f"A(β_uf, β_log) and A(β_uf, β_px) differ by no more than {ALIKE}",
-        "{:g} and {:g}".format(*TABLE_11[data]) if data in TABLE_11 else "not in the paper",
+        f"A(β_uf, β_log) and A(β_uf, β_px) differ by no more than {100 * ALIKE:.0f} points",
+        "{:g} (proxy), {:g} (logistic)".format(*TABLE_11[data]) if data in TABLE_11 else "not in the paper",
         partial(logistic_agrees, data),
     )
 

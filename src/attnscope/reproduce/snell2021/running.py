@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ...errors import BadInput
-from ..recipe import RECIPE, check_begun, keep_recipe
+from ..recipe import RECIPE, check_begun, keep_recipe, kept_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 
 TOY = (
@@ -30,13 +30,16 @@ def reproduce_snell2021(
     `scale` is "smoke" (made-up data, short sequences), "cpu" (20 seeds of copying, six data sets of texts and Multi30k)
     or "paper". A data set that is not found is left out, and its claims say so. `stages` are some of copying, locality,
     theory, classification, heads and translation, with commas between them; all by default. Claims of others are not
-    measured. Each training is kept in `out`, so that stages may be run one after the other with `resume`, and a run
-    that was stopped goes on to the very same result, on the same engine. `engine` is "local", or "cores" or "ray",
-    which spread the trainings over workers of one thread each. `vectors` are those that the words of texts begin with:
-    a GloVe file, or "glove-50" for the package; by default they begin at random, as they do in the authors' code.
+    measured. Each training is kept in `out`, so that stages may be run one after the other with `resume`: the report
+    has all that are done. A run that was stopped goes on to the very same result, on the same engine. `engine` is
+    "local", or "cores" or "ray", which spread the trainings over workers of one thread each. `vectors` are those that
+    the words of texts begin with: a GloVe file, or "glove-50" for the package; by default they begin at random, as they
+    do in the authors' code.
     """
     asked = _asked(stages)
     folder = own_folder(out, resume=resume, begun=(RECIPE,))
+    done = kept_recipe(folder).get("stages", [])
+    asked = tuple(stage for stage in STAGES if stage in (*asked, *done))
     from ...engine import engine as engine_named
     from ...lab.word_vectors import said_vectors
     from .available import missing_data
@@ -52,8 +55,9 @@ def reproduce_snell2021(
     missing = {} if chosen.toy else missing_data(wanted_data(asked, chosen), data)
     recipe = {"scale": scale, "vectors": None if vectors is None else Path(vectors).name}
     check_begun(folder, recipe)
-    keep_recipe(folder, recipe)
+    keep_recipe(folder, {**recipe, "stages": done})
     found = measured(folder, chosen, asked, engine, data, missing, vectors)
+    keep_recipe(folder, {**recipe, "stages": list(asked)})
     claims = claims_of(found.evidence)
     facts = {
         "paper": TITLE,
