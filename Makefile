@@ -18,7 +18,7 @@ demo: .venv/.core ## Show what the shipped model attends to, and write report.ht
 	$(bin)/attnscope demo
 
 test: .venv/.dev chromium ## Run every test and every example of the docstrings
-	$(bin)/python -m pytest -n 2 --dist loadfile
+	$(bin)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/.dev ## Run every checker: format, lint, types, imports, command-line page, docs
 	$(bin)/ruff format --check

@@ -31,11 +31,12 @@ def agreement_tables(evidence: Evidence) -> Iterator[Block]:
         rows = _rows(evidence, paper, part, by, measure)
         if rows:
             yield Heading(heading, 2)
+            symbol = "A" if by == "agreement" else "τ"
             yield Table(
                 [
                     "",
                     "",
-                    *(f"A({name})" for name in PAIRS.values()),
+                    *(f"{symbol}({name})" for name in PAIRS.values()),
                     "Â",
                     *(f"ξ({name})" for name in PAIRS.values()),
                     "ξ*",

@@ -95,7 +95,8 @@ def agreement_curves(table: pd.DataFrame, chance: Mapping[str, float]) -> Plot:
         for axes in grid[len(sets) :]:
             axes.set_visible(False)
         grid[0].set_ylabel("agreement")
-        grid[0].legend(frameon=False, fontsize=6)
+        drawn, names = grid[0].get_legend_handles_labels()
+        figure.legend(drawn, names, loc="outside lower center", ncols=len(names), frameon=False, fontsize=6)
     return Plot(figure, "Agreements on validation data over training; the thin line is chance.")
 
 
