@@ -109,7 +109,7 @@ def test_the_first_of_equal_bests_is_kept_and_patience_counts_from_it():
 @pytest.mark.parametrize("variant", ["dot", "additive"])
 def test_a_run_that_is_over_leaves_the_others_alone(variant):
     data = made(2)
-    runs = [RunSettings(variant, scaling) for scaling in (0.001, 1, 10, 100)]
+    runs = [RunSettings(variant, scaling, seed=seed) for scaling in (0.001, 1, 10, 100) for seed in (0, 1, 2)]
     some = sweep(data, runs, epochs=12, patience=3, **OPTIONS)
     whole = sweep(data, runs, epochs=12, **OPTIONS)
     assert len({len(run.dev_accuracy) for run in some}) > 1, "no run stopped before another: the test shows nothing"
