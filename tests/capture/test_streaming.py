@@ -80,6 +80,15 @@ def test_the_head_on_top_makes_no_difference(family: str, architecture: str, tin
     assert torch.equal(shown(model, tiny.texts)[-1], shown(tiny.load(family, "eager", architecture), tiny.texts)[-1])
 
 
+@pytest.mark.parametrize("family", ["mistral", "gemma2"])
+def test_attention_that_is_not_a_number_is_told(family: str, tiny: SimpleNamespace) -> None:
+    model = tiny.load(family)
+    model.model.double()  # its mask is then endless in float32, in which softmax is taken
+    with pytest.raises(BadInput, match=r"in layer 1 is not a number: load the model in float32"):
+        shown(model, tiny.texts)
+    assert len(shown(model, tiny.texts[:1])) > 1  # without padding all is well
+
+
 def test_the_head_is_not_run(tiny: SimpleNamespace) -> None:
     model = tiny.load("bert")
     model.model.classifier.register_forward_hook(lambda *_: pytest.fail("The classifier ran."))

@@ -41,7 +41,9 @@ def body_of(reader: Reader) -> Reader:
 
 def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> None:
     """Run texts as one batch and show the self-attention of a stack, layer by layer."""
-    longest = max(len(text) for text in texts)
+    lengths = torch.tensor([len(text) for text in texts])
+    longest = int(lengths.max())
+    padding = torch.arange(longest) >= lengths[:, None]
     seen = 0
 
     def observe(call: AttentionCall) -> None:
@@ -58,7 +60,14 @@ def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> 
                 f"The attention of {type(body.model).__name__} is not a whole query x key matrix (it is local, pooled"
                 " or sparse), so it cannot be surveyed."
             )
-        show(seen, call.weights[..., :longest, :longest].detach())
+        weights = call.weights[..., :longest, :longest].detach()
+        # a row that went wrong is so throughout: its first weight tells
+        if (weights[..., 0].isnan() & ~padding.to(weights.device)[:, None]).any():
+            raise BadInput(
+                f"Attention of {type(body.model).__name__} in layer {seen} is not a number: load the model in float32"
+                " (in float64, padding behind a sliding window does this), and see whether its weights are in order."
+            )
+        show(seen, weights)
         seen += 1
 
     with torch.no_grad(), watched(body.model, observe) as run:
