@@ -25,8 +25,8 @@ def agreement_tables(evidence: Evidence) -> Iterator[Block]:
         ("Table 6: with BLEU", TABLE_6, "validation", "agreement", pairs),
         ("Table 3: Kendall's τ", TABLE_3, "validation", "tau", texts),
         ("Table 4: Kendall's τ with BLEU", TABLE_4, "validation", "tau", pairs),
-        ("Table 7: on training data", TABLE_7, "training", "agreement", texts),
-        ("Table 8: on training data, with BLEU", TABLE_8, "training", "agreement", pairs),
+        ("Table 7: on a sample of the training data", TABLE_7, "training", "agreement", texts),
+        ("Table 8: on a sample of the training data, with BLEU", TABLE_8, "training", "agreement", pairs),
     ):
         rows = _rows(evidence, paper, part, by, measure)
         if rows:
@@ -37,16 +37,17 @@ def agreement_tables(evidence: Evidence) -> Iterator[Block]:
                     "",
                     "",
                     *(f"{symbol}({name})" for name in PAIRS.values()),
-                    "Â",
+                    "Â" if by == "agreement" else "by chance",
                     *(f"ξ({name})" for name in PAIRS.values()),
                     "ξ*",
                 ],
                 rows,
             )
     yield Paragraph(
-        "Each agreement is the highest of its checkpoints, as the paper has it, between runs of two seeds; Â is exact. "
-        "A star at ξ: no checkpoint of the other run agrees more. Tables hold every checkpoint, and variants with one "
-        "seed."
+        "Each agreement is between two runs of different seeds, at the checkpoint where it is highest, as the paper "
+        "has it; Â is chance, exactly. ξ is how well other seeds do at their first checkpoint whose attention agrees "
+        "more with α than the two that are named agree; a star says that there is none. ξ* is how well they do at "
+        "the end, so that ξ may lie above it. The files of tables hold every checkpoint, and variants with one seed."
     )
     yield from _frozen_and_logistic(evidence)
     yield from _counted(evidence)
@@ -78,8 +79,9 @@ def _rows(
             row = paper[data]
             told = [getattr(row, pair) for pair in PAIRS]
             context = [getattr(row, f"context_{pair}") for pair in PAIRS]
-            figures = [*told, row.chance, *context, row.best]
-            rows.append(["", "paper", *(NONE if value is None else f"{value:.1f}" for value in figures)])
+            starred = ["*" if pair in row.starred else "" for pair in PAIRS]
+            worth = [_figure(value) + star for value, star in zip(context, starred, strict=True)]
+            rows.append(["", "paper", *map(_figure, [*told, row.chance]), *worth, _figure(row.best)])
     return rows
 
 
@@ -120,6 +122,10 @@ def _counted(evidence: Evidence) -> Iterator[Block]:
     if rows:
         yield Heading("Counts alone: IBM Model 1", 2)
         yield Table(["", "steps of EM", "A(α, β_IBM)", "A(β_IBM, β_uf)", "A(β_px, β_IBM)"], rows)
+
+
+def _figure(value: float | None) -> str:
+    return NONE if value is None else f"{value:.1f}"
 
 
 def _share(found: pd.DataFrame, pair: str, column: str) -> str:

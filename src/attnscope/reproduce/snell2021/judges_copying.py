@@ -35,11 +35,10 @@ def sometimes_fails(task: str, control: str, evidence: Evidence) -> Finding:
     here, there = _last(evidence, task), _last(evidence, control)
     table = [[int((part < LEARNED).sum()), int((part >= LEARNED).sum())] for part in (here, there)]
     p = float(fisher_exact(table, alternative="greater").pvalue)
-    note = _when(evidence, task)
-    if (here < LEARNED).all():
-        note = f"No seed learned within these steps, so that it is not seen that some do. {note}".strip()
     said = f"{table[0][0]} of {len(here)} fail against {table[1][0]} of {len(there)}, p {p:.2g}"
-    return Finding(said, table[0][0] > 0 and p < CERTAIN, note)
+    if (here < LEARNED).all():
+        said += "; that some learn is not seen"
+    return Finding(said, table[0][0] > 0 and p < CERTAIN, _when(evidence, task))
 
 
 def always_fails(task: str, control: str, evidence: Evidence) -> Finding:
@@ -119,7 +118,7 @@ def _ordered(found: "list[tuple[object, pd.Series[float], tuple[str, str, str, s
         holds &= first > second > third and abs(fourth - third) < ABOUT * (second - third)
         told = ", ".join(f"{name} {float(row[name]):.1f}" for name in names)
         shown.append(f"seed {seed}, step {int(row['step'])}: {told}")
-    return Finding("; ".join(shown), holds)
+    return Finding(f"log-odds in {'; '.join(shown)}", holds)
 
 
 def _runs(evidence: Evidence, task: str) -> pd.DataFrame:

@@ -34,7 +34,9 @@ class Scale:
 
 
 def _in_words(settings: Mapping[str, Any]) -> str:
-    named = {name.replace("_", " "): value for name, value in settings.items() if value is not None}
+    named = {
+        name.replace("_", " "): value for name, value in settings.items() if value is not None and value is not False
+    }
     return ", ".join(f"{name} {_in_words(each) if isinstance(each, dict) else each}" for name, each in named.items())
 
 
