@@ -43,7 +43,7 @@ def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> 
     """Run texts as one batch and show the self-attention of a stack, layer by layer."""
     lengths = torch.tensor([len(text) for text in texts])
     longest = int(lengths.max())
-    padding = torch.arange(longest) >= lengths[:, None]
+    real = torch.arange(longest) < lengths[:, None]
     seen = 0
 
     def observe(call: AttentionCall) -> None:
@@ -62,7 +62,7 @@ def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> 
             )
         weights = call.weights[..., :longest, :longest].detach()
         # a row that went wrong is so throughout: its first weight tells
-        if (weights[..., 0].isnan() & ~padding.to(weights.device)[:, None]).any():
+        if (weights[..., 0].isnan() & real.to(weights.device)[:, None]).any():
             raise BadInput(
                 f"Attention of {type(body.model).__name__} in layer {seen} is not a number: load the model in float32"
                 " (in float64, padding behind a sliding window does this), and see whether its weights are in order."

@@ -127,12 +127,13 @@ def _optimum(evidence: Evidence, performance: pd.DataFrame) -> Iterator[Block]:
         (performance["part"] == "validation") & (performance["seed"] == 0) & performance["bleu"].notna()
     ]
     best = first.loc[first.groupby("kind")["accuracy"].idxmax()].set_index("kind")["bleu"]
+    agreed = 100 * found.set_index("seeds")["agreement"]
     yield Heading("The best attention (A.1)", 2)
     yield Table(
-        ["", "A(α_opt, β)", "BLEU of softmax(W(c + d))", "BLEU of the main model"],
+        ["", "A(α_opt, β)", "with β of the same run", "BLEU of softmax(W(c + d))", "BLEU of the main model"],
         [
-            ["here", f"{100 * found['agreement'].iloc[0]:.1f}", f"{best['sum']:.1f}", f"{best['learned']:.1f}"],
-            ["paper", f"{OPTIMAL_AGREEMENT}", f"{OPTIMAL_BLEU}", f"{NETWORK_BLEU}"],
+            ["here", f"{agreed['two']:.1f}", f"{agreed['same']:.1f}", f"{best['sum']:.1f}", f"{best['learned']:.1f}"],
+            ["paper", f"{OPTIMAL_AGREEMENT}", "–", f"{OPTIMAL_BLEU}", f"{NETWORK_BLEU}"],
         ],
     )
 

@@ -86,8 +86,10 @@ def _part_rows(runs: TranslationRuns, part: str) -> Iterator[dict[str, Any]]:
         yield row(f"attention_{name}", "two", reference.step, attention, table)
         yield row(f"proxy_{name}", "two", 0, proxy, table)
     added = runs.best("sum-0", part)
-    yield row("optimal_lexical", "same", added.step, added.values["optimal"], added.values["lexical"])
-    yield row("attention_optimal", "same", added.step, added.values["attention"], added.values["optimal"])
+    optimal, other = added.values["optimal"], runs.best(f"learned-{B}", part)
+    yield row("optimal_lexical", "same", added.step, optimal, added.values["lexical"])
+    yield row("optimal_lexical", "two", other.step, optimal, other.values["lexical"])
+    yield row("attention_optimal", "same", added.step, added.values["attention"], optimal)
 
 
 def _counted(runs: TranslationRuns) -> dict[int, WordTranslation]:
