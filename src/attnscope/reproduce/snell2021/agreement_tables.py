@@ -73,15 +73,14 @@ def _rows(
         chance = agreements[(agreements["data"] == data) & (agreements["part"] == part)]["chance"].iloc[0]
         here = [_share(found, pair, "agreement") for pair in PAIRS]
         worth = [_share(found, pair, "performance") + _star(found, pair) for pair in PAIRS]
-        best = f"{100 * float(found['best'].iloc[0]):.1f}"
-        rows.append([title, "here", *here, f"{100 * chance:.1f}" if by == "agreement" else "0.0", *worth, best])
+        by_chance = 100 * chance if by == "agreement" else 0.0
+        best = 100 * float(found["best"].iloc[0])
+        rows.append([title, "here", *here, _figure(by_chance), *worth, _figure(best)])
         if data in paper:
             row = paper[data]
-            told = [getattr(row, pair) for pair in PAIRS]
-            context = [getattr(row, f"context_{pair}") for pair in PAIRS]
-            starred = ["*" if pair in row.starred else "" for pair in PAIRS]
-            worth = [_figure(value) + star for value, star in zip(context, starred, strict=True)]
-            rows.append(["", "paper", *map(_figure, [*told, row.chance]), *worth, _figure(row.best)])
+            told = [_figure(getattr(row, pair)) for pair in PAIRS]
+            worth = [_figure(getattr(row, f"context_{pair}")) + "*" * (pair in row.starred) for pair in PAIRS]
+            rows.append(["", "paper", *told, _figure(row.chance), *worth, _figure(row.best)])
     return rows
 
 
@@ -129,7 +128,7 @@ def _figure(value: float | None) -> str:
 
 
 def _share(found: pd.DataFrame, pair: str, column: str) -> str:
-    return f"{100 * float(found.loc[pair, column]):.1f}" if pair in found.index else NONE
+    return _figure(100 * float(found.loc[pair, column]) if pair in found.index else None)
 
 
 def _star(found: pd.DataFrame, pair: str) -> str:
