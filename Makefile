@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean chromium
+.PHONY: help demo test lint docs bench census clean chromium
 
 bin := .venv/bin
 pip := $(bin)/python -m pip install -q --disable-pip-version-check -c constraints.txt
@@ -38,6 +38,9 @@ bench: ## Measure against the peers
 	@if [ ! -d src/attnscope/bench ]; then echo "There is no benchmark yet: src/attnscope/bench is not built."; exit 1; fi
 	@$(MAKE) .venv/.bench
 	$(bin)/attnscope bench
+
+census: .venv/.dev ## Record every architecture of transformers, compare it with eager, and write docs/families.md
+	$(bin)/python tests/census/run.py
 
 clean: ## Remove .venv, caches and what was built
 	rm -rf .venv site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

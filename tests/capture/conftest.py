@@ -275,10 +275,26 @@ def short_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnscope.capture.generation.GREEDY_TOKENS", 9)
 
 
+def gpt_oss() -> PreTrainedModel:
+    """A family with a learned sink for each head, full and sliding layers."""
+    config = transformers.GptOssConfig(
+        vocab_size=SIZE, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
+        intermediate_size=16, num_local_experts=2, num_experts_per_tok=1, max_position_embeddings=64, pad_token_id=PAD,
+        layer_types=["full_attention", "sliding_attention"], sliding_window=4, initializer_range=0.2,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.GptOssForCausalLM(config).eval()
+    for layer in model.model.layers:
+        torch.nn.init.normal_(layer.self_attn.sinks)
+    return model
+
+
 @pytest.fixture(scope="session")
 def tiny() -> SimpleNamespace:
     """The functions and texts above, for tests in files of their own."""
-    return SimpleNamespace(build=build, load=load, tokenizer=tokenizer, texts=TEXTS, mask=MASK, end=END)
+    return SimpleNamespace(
+        build=build, load=load, tokenizer=tokenizer, texts=TEXTS, mask=MASK, end=END, gpt_oss=gpt_oss
+    )
 
 
 @pytest.fixture(params=FAMILIES)

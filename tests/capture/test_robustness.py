@@ -47,7 +47,7 @@ def test_a_model_used_by_another_thread_while_it_is_watched_just_runs(tiny):
     hook = inner.bert.encoder.layer[1].register_forward_hook(
         lambda module, inputs, output: meanwhile(inner.bert.embeddings, inputs, output)
     )
-    record = model.record(tiny.texts[0])
+    record = model.record(tiny.texts[0], verify="never")
     hook.remove()
     assert record.weights.shape[0] == 3
     assert len(found) == 1
@@ -115,7 +115,7 @@ def test_the_encoder_stack_writes_nothing(tiny, encoder_decoder):
     model = tiny.load(encoder_decoder)
     passes = []
     model.model.register_forward_hook(lambda *_: passes.append(1))
-    record = model.record(tiny.texts[0], stack="encoder")
+    record = model.record(tiny.texts[0], stack="encoder", verify="never")
     assert len(passes) == 1
     assert record.tokens[-1] == "</s>"
 
@@ -189,18 +189,6 @@ def test_a_text_of_nothing_but_special_tokens_is_refused(tiny):
     tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer()  # it takes control characters away
     with pytest.raises(attnscope.BadInput, match="no token of this text"):
         attnscope.load(tiny.build("bert"), tokenizer=tokenizer).record("\x00\x01")
-
-
-def test_sparse_attention_and_sinks_get_their_own_sentence(tiny):
-    config = transformers.GptOssConfig(
-        vocab_size=23, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
-        intermediate_size=16, num_local_experts=2, num_experts_per_tok=1, max_position_embeddings=64, pad_token_id=0,
-        layer_types=["full_attention", "full_attention"],
-    )  # fmt: skip
-    torch.manual_seed(0)
-    sinks = transformers.GptOssForCausalLM(config).eval()
-    with pytest.raises(attnscope.BadInput, match="learned sinks"):
-        attnscope.load(sinks, tokenizer=tiny.tokenizer("plain")).record("the dogs")
 
 
 def test_a_compiled_model_is_taken_as_the_model_it_wraps(tiny):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import attnscope
 from attnscope import InstrumentedModel
 from attnscope.capture.encoding import Encoded, encode
 from attnscope.capture.streaming import body_of, shape_of, stream
@@ -169,7 +170,7 @@ def test_the_decoder_above_an_encoder_is_asked_for_one_step_only(encoder_decoder
         lambda _, __, inputs: lengths.append(inputs["input_ids"].shape[1]), with_kwargs=True
     )
     shown(model, tiny.texts)
-    assert lengths == [1]
+    assert set(lengths) == {1}
 
 
 def test_the_shape_is_that_of_the_records(family: str, tiny: SimpleNamespace) -> None:
@@ -181,7 +182,7 @@ def test_the_shape_is_that_of_the_records(family: str, tiny: SimpleNamespace) ->
 
 
 def test_a_stack_that_is_not_there_is_named(tiny: SimpleNamespace) -> None:
-    with pytest.raises(BadInput, match=r"^BertModel computed no attention in its decoder stack\.$"):
+    with pytest.raises(BadInput, match=r"^BertModel shows no attention weights in its decoder stack"):
         shown(tiny.load("bert"), tiny.texts, "decoder")
 
 
@@ -190,7 +191,8 @@ def test_attention_that_is_no_whole_matrix_is_refused(tiny: SimpleNamespace) -> 
     model = tiny.load("gptj")
 
     def pooled(_: torch.nn.Module, __: object, output: Any) -> Any:
-        output.attentions = tuple(weights[..., :2] for weights in output.attentions)
+        if output.attentions is not None:
+            output.attentions = tuple(weights[..., :2] for weights in output.attentions)
         return output
 
     model.model.base_model.register_forward_hook(pooled)
@@ -199,7 +201,6 @@ def test_attention_that_is_no_whole_matrix_is_refused(tiny: SimpleNamespace) -> 
 
 
 def test_learned_sinks_are_refused(tiny: SimpleNamespace) -> None:
-    model = tiny.load("llama")
-    model.model.model.layers[0].self_attn.sinks = torch.nn.Parameter(torch.zeros(4))
-    with pytest.raises(BadInput, match=r"^LlamaModel has learned sinks .* so shares of its attention mean nothing\.$"):
+    model = attnscope.load(tiny.gpt_oss(), tokenizer=tiny.tokenizer("plain"))
+    with pytest.raises(BadInput, match=r"^GptOssModel has learned sinks .* so shares of its attention mean nothing\.$"):
         shown(model, tiny.texts)

@@ -11,7 +11,7 @@ from ..progress import tell
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.words import word_groups, word_labels
-from .rerunning import blank_embeddings, default_blank, key_embeddings, key_ids, rerunnable
+from .rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids, rerunnable
 
 REPLACEMENTS = ("unk", "mask", "pad", "delete", "zero")
 
@@ -123,9 +123,12 @@ def _blanking(record: AttentionRecord, model: Model, replacement: str) -> Callab
     """What the model is given when some positions are taken away."""
     ids = key_ids(record)
     if replacement == "delete":
-        return lambda positions: without(record.inputs, ids, positions)
+        return lambda positions: without(record.inputs, ids, input_positions(record, positions))
     embeddings, blanks = key_embeddings(record, model), blank_embeddings(record, model, replacement)
-    return lambda positions: {**record.inputs, EMBEDDINGS[ids]: blanked(embeddings, blanks, positions)}
+    return lambda positions: {
+        **record.inputs,
+        EMBEDDINGS[ids]: blanked(embeddings, blanks, input_positions(record, positions)),
+    }
 
 
 def _answers(
@@ -153,4 +156,5 @@ def _still_asks(record: AttentionRecord, deleted: Sequence[int], mask: int | Non
         return False
     read = int(record.readout.argmax())
     fills_mask = record.stack == "encoder" and "decoder_input_ids" not in record.inputs
-    return not (fills_mask and read in deleted and int(record.inputs["input_ids"][read]) == mask)
+    ids = record.inputs["input_ids"]
+    return not (fills_mask and read in deleted and int(ids[read - record.added_tokens]) == mask)

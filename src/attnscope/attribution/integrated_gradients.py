@@ -78,7 +78,7 @@ def integrated_gradients(
         return runner.target_gradients([{**record.inputs, name: point} for point in points], goal)
 
     attributions, change = integrated(slope, start, end, steps, batch_size)
-    scores = attributions.sum(-1)
+    scores = torch.nn.functional.pad(attributions.sum(-1), (record.added_tokens, 0))  # a learned sink is no input
     if not bool(scores.isfinite().all()):
         raise BadInput(
             f"The gradient on the way from {baseline} embeddings is not finite (models with RMSNorm have none at zero):"

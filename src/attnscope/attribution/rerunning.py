@@ -1,5 +1,7 @@
 """What a method that runs the model again needs: the model, the inputs of its key tokens, and what stands for none."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -25,6 +27,11 @@ def key_ids(record: AttentionRecord) -> str:
     """The name of the inputs whose tokens are the record's keys: a decoder beside an encoder has its own."""
     beside_encoder = record.stack == "decoder" and "decoder_input_ids" in record.inputs
     return "decoder_input_ids" if beside_encoder else "input_ids"
+
+
+def input_positions(record: AttentionRecord, positions: Sequence[int]) -> list[int]:
+    """Where key tokens stand in what the model was given; what stands for a learned sink is nowhere there."""
+    return [position - record.added_tokens for position in positions if position >= record.added_tokens]
 
 
 def key_embeddings(record: AttentionRecord, model: Model) -> Float[Tensor, "key width"]:

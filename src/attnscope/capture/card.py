@@ -11,7 +11,8 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from .watching import IMPLEMENTATION, on_interface
+from .families import NOTES
+from .verifying import verification_of
 
 PACKAGES = ("attnscope", "torch", "transformers", "tokenizers")
 
@@ -23,10 +24,18 @@ def card_of(model: PreTrainedModel) -> dict[str, Any]:
         "model": Path(name).name if Path(name).is_dir() else name,
         "revision": getattr(model.config, "_commit_hash", None),
         "class": type(model).__name__,
-        "dtype": str(model.dtype).removeprefix("torch."),
-        "attention_implementation": f"eager through {IMPLEMENTATION}" if on_interface(model) else "eager",
+        "dtype": str(_dtype_of(model)).removeprefix("torch."),
+        "attention_implementation": "eager",
+        "verified": verification_of(model),
+        **({"note": NOTES[model.config.model_type]} if model.config.model_type in NOTES else {}),
         **_made(),
     }
+
+
+def _dtype_of(model: PreTrainedModel) -> torch.dtype:
+    """What the model computes in: under autocast that is not what its weights are kept in."""
+    device = model.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else model.dtype
 
 
 def card_of_module(module: nn.Module) -> dict[str, Any]:

@@ -1,17 +1,35 @@
 """The observer that keeps what a record needs of each layer, and cuts it into one item per text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
 
 from ..errors import BadInput
 from ..record.attention import Stack
 from .families import output_projection
+from .stacks import layer_numbers
 from .watching import AttentionCall
+
+SINK = "[sink]"
+"""What stands for a learned sink among the tokens: a key of each head's own that adds nothing to what it puts out."""
+BLOCKS = "[blocks]"
+"""What stands for all compressed blocks of earlier tokens together (DeepSeek-V4)."""
+VECTOR_TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+"""By how much weights computed again from queries and keys, or heads put through a projection, may differ."""
+
+
+def no_attention(model: PreTrainedModel, stack: Stack) -> str:
+    """The sentence for a model of which nothing was seen."""
+    return (
+        f"{type(model).__name__} shows no attention weights in its {stack} stack: it computes none, or not where they"
+        " can be read."
+    )
 
 
 @dataclass
@@ -24,6 +42,8 @@ class Collector:
     queries_and_keys: bool
     values: bool
     layers: list[Float[Tensor, "batch head query key"]] = field(default_factory=list)
+    sinks: list[Float[Tensor, "batch head query"] | None] = field(default_factory=list)
+    modules: list[nn.Module | None] = field(default_factory=list)
     queries: list[Float[Tensor, "batch head query head_width"]] = field(default_factory=list)
     keys: list[Float[Tensor, "batch head key head_width"]] = field(default_factory=list)
     projected_values: list[Float[Tensor, "batch head key model_width"]] = field(default_factory=list)
@@ -35,69 +55,155 @@ class Collector:
         """Keep one layer."""
         if call.stack != self.stack:
             return
-        if getattr(call.module, "sinks", None) is not None:
-            raise BadInput(
-                f"{type(self.model).__name__} has learned sinks that take attention from the text, so its rows do not"
-                " sum to one and cannot be recorded."
-            )
-        self.layers.append(_mean_of_heads(call.weights) if self.mean_of_heads else call.weights)
+        self.modules.append(call.module)
+        self.sinks.append(call.sink)
+        self.layers.append(_mean_of_heads(call.weights, call.sink) if self.mean_of_heads else call.weights)
         if not (self.queries_and_keys or self.values):
             return
         if call.query is None or call.key is None or call.value is None or call.module is None or call.scaling is None:
             raise BadInput(
-                f"{type(self.model).__name__} does not use transformers' AttentionInterface, so its queries, keys and"
+                f"{self._family} does not use transformers' AttentionInterface, so its queries, keys and"
                 " values cannot be read; its attention weights can."
+            )
+        if call.sink is not None or call.weights.shape[-1] > max(call.weights.shape[-2], call.key.shape[-2]):
+            raise BadInput(
+                f"{self._family} attends to more than its tokens (a learned sink or compressed blocks), which have no"
+                " queries, keys and values of their own; its attention weights can be recorded."
             )
         heads = call.weights.shape[1]
         if self.queries_and_keys:
-            self.queries.append(call.query.detach())
-            self.keys.append(_per_query_head(call.key, heads).detach())
-            self.scaling.append(call.scaling)
-            self.softcap = call.softcap
-            self.biases.append(_joined_bias(call))
+            self._keep_queries_and_keys(call, heads)
         if self.values:
-            projection = output_projection(self.model, call.module).detach()
-            per_head = projection.reshape(heads, -1, projection.shape[-1])
-            self.projected_values.append(_per_query_head(call.value, heads).detach() @ per_head)
+            self._keep_values(call, heads)
+
+    @property
+    def _family(self) -> str:
+        return type(self.model).__name__
+
+    def _keep_queries_and_keys(self, call: AttentionCall, heads: int) -> None:
+        assert call.query is not None and call.key is not None and call.scaling is not None  # noqa: S101, PT018
+        self.queries.append(call.query.detach())
+        self.keys.append(_per_query_head(call.key, heads).detach())
+        self.scaling.append(call.scaling)
+        self.softcap = call.softcap
+        self.biases.append(_joined_bias(call))
+        scores = self.queries[-1] @ self.keys[-1].transpose(-1, -2) * call.scaling
+        scores = scores if call.softcap is None else call.softcap * torch.tanh(scores / call.softcap)
+        again = (scores + self.biases[-1]).softmax(-1)
+        kept = call.weights.detach()
+        real = kept.sum(-1, keepdim=True) > 0
+        if ((again - kept).abs() * real).max() > VECTOR_TOLERANCES.get(kept.dtype, 1e-2):
+            raise BadInput(
+                f"The attention weights of {self._family} do not follow from its queries and keys alone, so these"
+                " cannot be recorded; its attention weights can."
+            )
+
+    def _keep_values(self, call: AttentionCall, heads: int) -> None:
+        assert call.value is not None and call.module is not None and call.output is not None  # noqa: S101, PT018
+        projection = output_projection(self.model, call.module)
+        self.projected_values.append(_through_projection(projection, _per_query_head(call.value, heads).detach()))
+        joined = call.output.detach().flatten(2)
+
+        def compare(_module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+            hook.remove()
+            given = arguments[0].detach().reshape(joined.shape) if arguments[0].numel() == joined.numel() else None
+            limit = VECTOR_TOLERANCES.get(joined.dtype, 1e-2) * float(joined.abs().max())
+            if given is None or (given - joined).abs().max() > limit:
+                raise BadInput(
+                    f"{self._family} changes what its heads put out before the output projection (by a gate, a norm or"
+                    " a subtraction), so what a value adds cannot be told; its attention weights can be recorded."
+                )
+
+        hook = projection.register_forward_pre_hook(compare)
+
+    def shape(self) -> tuple[int, int]:
+        """How many queries and keys the layers have."""
+        if not self.layers:
+            raise BadInput(no_attention(self.model, self.stack))
+        return self.layers[0].shape[-2], self.layers[0].shape[-1]
 
     def item(self, index: int, queries: int, keys: int) -> dict[str, Any]:
         """The fields of the record of one text, padding cut off."""
-        if not self.layers:
-            raise BadInput(f"{type(self.model).__name__} computed no attention in its {self.stack} stack.")
+        self.shape()
         if any(layer.shape[-2] < queries or layer.shape[-1] < keys for layer in self.layers):
             raise BadInput(
-                f"The attention of {type(self.model).__name__} is not a whole query x key matrix (it is local, pooled"
+                f"The attention of {self._family} is not a whole query x key matrix (it is local, pooled"
                 " or sparse), so it cannot be recorded."
             )
+        if len({layer.shape[1] for layer in self.layers}) > 1:
+            counts = sorted({layer.shape[1] for layer in self.layers})
+            raise BadInput(
+                f"The layers of {self._family} have different numbers of heads ({', '.join(map(str, counts))}), so they"
+                ' do not fit one record: take it with heads="mean".'
+            )
 
-        def cut(layers: list[Tensor], *lengths: int) -> Tensor | None:
-            if not layers:
-                return None
-            window = (slice(None), *(slice(length) for length in lengths))
-            return torch.stack([layer[index][window].detach() for layer in layers]).cpu()
+        def maps(layers: Sequence[Tensor]) -> Tensor:
+            return torch.stack([layer[index, :, :queries, :keys].detach() for layer in layers]).cpu()
 
-        vectors = {
-            "queries": cut(self.queries, queries),
-            "keys": cut(self.keys, keys),
-            "values": cut(self.projected_values, keys),
-        }
-        bias = cut(self.biases, queries, keys)
-        if bias is not None:
-            lowest = torch.finfo(bias.dtype).min
-            bias = bias.float().masked_fill(bias <= lowest / 2, -torch.inf)
+        def vectors(layers: Sequence[Tensor], length: int) -> Tensor | None:
+            # heads that are wider in some layers: zeros behind the narrower ones leave every product as it is
+            widest = max((layer.shape[-1] for layer in layers), default=0)
+            wide = [torch.nn.functional.pad(layer[index], (0, widest - layer.shape[-1])) for layer in layers]
+            return torch.stack([layer[:, :length].detach() for layer in wide]).float().cpu() if wide else None
+
+        bias = None
+        if self.biases:
+            bias = maps(self.biases)
+            bias = bias.float().masked_fill(bias <= torch.finfo(bias.dtype).min / 2, -torch.inf)
+        added = self._beside_tokens(index, queries)
+        weights = maps(self.layers)
         return {
-            "weights": cut(self.layers, queries, keys),
+            "weights": with_leading_keys(weights, list(added.values())) if added else weights,
+            "leading": tuple(added),
+            "layers": layer_numbers(self.model, self.modules),
             "score_bias": bias,
             "scaling": tuple(self.scaling) or None,
             "softcap": self.softcap,
-            **{name: None if tensor is None else tensor.float() for name, tensor in vectors.items()},
+            "queries": vectors(self.queries, queries),
+            "keys": vectors(self.keys, keys),
+            "values": vectors(self.projected_values, keys),
         }
 
+    def _beside_tokens(self, index: int, queries: int) -> dict[str, Float[Tensor, "layer head query"]]:
+        """What each query gives to what is no token: a learned sink, compressed blocks of tokens."""
+        added: dict[str, Tensor] = {}
+        if any(sink is not None for sink in self.sinks):
+            of_layers = [
+                layer.new_zeros(layer.shape[:-1]) if sink is None else sink.detach()
+                for sink, layer in zip(self.sinks, self.layers, strict=True)
+            ]
+            of_layers = [_mean(sink) if self.mean_of_heads else sink for sink in of_layers]
+            added[SINK] = torch.stack([sink[index, :, :queries].cpu() for sink in of_layers])
+        tokens = min(layer.shape[-1] for layer in self.layers)
+        if any(getattr(module, "compressor", None) is not None for module in self.modules):
+            sums = [layer[index, :, :queries, tokens:].detach().sum(-1).cpu() for layer in self.layers]
+            added[BLOCKS] = torch.stack(sums)
+        return added
 
-def _mean_of_heads(weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch 1 query key"]:
+
+def with_leading_keys(
+    weights: Float[Tensor, "layer head query key"], added: Sequence[Float[Tensor, "layer head query"]]
+) -> Float[Tensor, "layer head more_queries more_keys"]:
+    """The weights with keys in front that are no tokens, and that, as queries, keep to themselves."""
+    count = len(added)
+    whole = weights.new_zeros(*weights.shape[:2], weights.shape[2] + count, weights.shape[3] + count)
+    whole[..., count:, count:] = weights
+    for place, column in enumerate(added):
+        whole[..., count:, place] = column
+        whole[..., place, place] = 1.0
+    return whole
+
+
+def _mean(sink: Float[Tensor, "batch head query"]) -> Float[Tensor, "batch 1 query"]:
+    return sink.float().mean(1, keepdim=True)
+
+
+def _mean_of_heads(
+    weights: Float[Tensor, "batch head query key"], sink: Float[Tensor, "batch head query"] | None
+) -> Float[Tensor, "batch 1 query key"]:
     """The mean over heads in float32, of rows brought to one first: in bfloat16 each misses it by a little."""
     weights = weights.float()
-    sums = weights.sum(-1, keepdim=True)
+    sums = weights.sum(-1, keepdim=True) + (0 if sink is None else sink.float().unsqueeze(-1))
     return (weights / sums.masked_fill(sums == 0, 1.0)).mean(1, keepdim=True)
 
 
@@ -106,6 +212,26 @@ def _per_query_head(
 ) -> Float[Tensor, "batch head key width"]:
     """Grouped queries share a key head: repeat it for each of its query heads."""
     return vectors.repeat_interleave(heads // vectors.shape[1], dim=1)
+
+
+def _through_projection(
+    projection: nn.Module, values: Float[Tensor, "batch head key width"]
+) -> Float[Tensor, "batch head key model_width"]:
+    """What each head's value adds behind the output projection, its bias left out."""
+    batch, heads, keys, width = values.shape
+    weight = getattr(projection, "weight", None)
+    plain = type(projection) in (nn.Linear, Conv1D) and type(weight) is nn.Parameter and weight.device.type != "meta"
+    if plain and isinstance(weight, Tensor):
+        matrix = weight.detach() if type(projection) is Conv1D else weight.detach().T
+        return values @ matrix.reshape(heads, width, -1)
+    # adapters, quantised and offloaded weights: only the module itself knows what it does, head by head
+    nothing = values.new_zeros(1, 1, heads * width)
+    alone = values.new_zeros(heads, batch, keys, heads, width)
+    for head in range(heads):
+        alone[head, :, :, head] = values[:, head]
+    with torch.no_grad():
+        added = projection(alone.reshape(heads * batch, keys, heads * width)) - projection(nothing)
+    return added.reshape(heads, batch, keys, -1).transpose(0, 1)  # type: ignore[no-any-return]
 
 
 def _joined_bias(call: AttentionCall) -> Float[Tensor, "batch some_heads query key"]:

@@ -1,9 +1,7 @@
 """What differs between model families, as tables: a new family is a line here, and most need none."""
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
-from transformers.pytorch_utils import Conv1D
 
 from ..errors import BadInput
 from ..record.attention import Stack
@@ -23,26 +21,33 @@ OUTPUT_PROJECTIONS = (
 POSITION_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len")
 """What configurations call the number of positions; families without one (T5, BLOOM) take any length."""
 
-WITHOUT_PADDING = frozenset({"xlnet", "convbert", "nystromformer"})
+WITHOUT_PADDING = frozenset({"xlnet", "convbert", "nystromformer", "mobilebert"})
 """Families whose answer or attention changes with padding, whatever the mask says: they run one text at a time."""
 
 WITHOUT_LIMIT = frozenset({"t5", "mt5", "umt5", "bloom"})
 """Families whose positions are relative, whatever their configuration says."""
 
+PROMPT_TYPES = frozenset({"paligemma"})
+"""Families whose processor marks a prompt with token types of zero, which say that it is read in both directions."""
 
-def output_projection(model: PreTrainedModel, attention: nn.Module) -> Float[Tensor, "inner model_width"]:
-    """The matrix W_O that takes the joined heads of this attention module back to the model's width."""
+NOTES = {
+    "diffllama": "Each layer holds two attention maps: those of the first half of its heads, and those of the second"
+    " half, which the model subtracts after multiplying them by a learned number.",
+}
+"""What a reader of a family's records must know; it stands on their card."""
+
+
+def output_projection(model: PreTrainedModel, attention: nn.Module) -> nn.Module:
+    """The module that takes the joined heads of this attention module back to the model's width."""
     names = {module: name for name, module in model.named_modules()}
     own_name = names[attention]
     parent = model.get_submodule(own_name.rpartition(".")[0])
     for path in OUTPUT_PROJECTIONS:
         holder, relative = (parent, path[3:]) if path.startswith("../") else (attention, path)
         try:
-            projection = holder.get_submodule(relative)
+            return holder.get_submodule(relative)
         except AttributeError:
             continue
-        weight: Tensor = projection.weight  # type: ignore[assignment]
-        return weight if isinstance(projection, Conv1D) else weight.T
     raise BadInput(
         f"The output projection of {type(attention).__name__} is not known, so values cannot be recorded:"
         " add its name to OUTPUT_PROJECTIONS in attnscope/capture/families.py."
@@ -79,6 +84,7 @@ def size_of(model: PreTrainedModel, stack: Stack) -> tuple[int, int] | None:
     if layers is None or heads is None:
         return None
     kinds = getattr(config, "layer_types", None)
-    if kinds:  # hybrids: only some layers attend
-        layers = sum("attention" in kind and "linear" not in kind for kind in kinds)
+    if kinds:  # hybrids: only some layers attend, or all do beside something else
+        attending = sum(("attention" in kind and "linear" not in kind) or kind == "hybrid" for kind in kinds)
+        layers = attending or layers
     return layers, heads

@@ -1,6 +1,6 @@
 """One watched forward pass, and a backward pass where gradients are wanted, turned into records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -20,7 +20,8 @@ from .outcomes import resolved_target, target_value
 from .passage import Passage
 from .reader import Reader
 from .request import Request
-from .watching import watched
+from .verifying import SelfCheck, self_check
+from .watching import Observer, watched
 
 
 def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> list[AttentionRecord]:
@@ -30,13 +31,15 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
     items = [passage.inputs for passage in passages]
     # a backward pass needs ordinary tensors, also where the user's code runs in inference mode
     mode = torch.inference_mode(mode=False) if request.gradients else nullcontext()
+    with mode:
+        batch = reader.batched(items)
+        check = self_check(reader.model, batch, request.verify)
     with (
         mode,
         torch.set_grad_enabled(request.gradients),
         _tracked_embeddings(reader.model, request.gradients) as embeddings,
     ):
-        with watched(reader.model, collector) as run:
-            output = run(**reader.batched(items))
+        output = observed_run(reader.model, batch, collector, check)
         logits = [reader.logits(output, row, item) for row, item in enumerate(items)]
         readouts = [reader.readout(passage, stack) for passage in passages]
         targets: list[Target | None] = [None] * len(passages)
@@ -46,45 +49,81 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
             goals = [_goal(reader, output, row, logits[row], readouts[row], request) for row in range(len(passages))]
             targets = [target for target, _ in goals]
             weights = collector.layers if request.heads == "all" else []
-            starts = [key_embeddings, *weights]
-            found = torch.autograd.grad(torch.stack([value for _, value in goals]).sum(), starts, allow_unused=True)
-            gradients = tuple(
-                torch.zeros_like(start) if gradient is None else gradient
-                for start, gradient in zip(starts, found, strict=True)
-            )
+            value = torch.stack([value for _, value in goals]).sum()
+            gradients = attention_gradients(reader.model, value, weights, key_embeddings)
     card = card_of(reader.model)
     records = []
     for row, passage in enumerate(passages):
         queries, keys = passage.sides(stack)
         fields = collector.item(row, len(queries), len(keys))
+        leading = fields.pop("leading")
         if gradients and key_embeddings is not None:
             fields["embeddings"] = key_embeddings[row, : len(keys)].detach().float().cpu().clone()
-            fields["embedding_gradients"] = gradients[0][row, : len(keys)].float().cpu().clone()
+            fields["embedding_gradients"] = gradients[-1][row, : len(keys)].float().cpu().clone()
             if len(gradients) > 1:
                 fields["attention_gradients"] = torch.stack(
-                    [gradient[row, :, : len(queries), : len(keys)].float().cpu() for gradient in gradients[1:]]
+                    [gradient[row, :, : len(queries), : len(keys)].float().cpu() for gradient in gradients[:-1]]
                 )
-        records.append(
-            AttentionRecord(
-                **fields,
-                query_tokens=queries.tokens,
-                key_tokens=keys.tokens,
-                query_word_ids=queries.word_ids,
-                key_word_ids=keys.word_ids,
-                query_special=queries.special,
-                key_special=keys.special,
-                stack=stack,
-                causal=stack == "decoder" and (len(queries) == 1 or looks_causal(fields["weights"])),
-                readout=readouts[row],
-                prediction=reader.prediction(logits[row]),
-                target=targets[row],
-                pooled="mean" if request.heads == "mean" else None,
-                text=as_text(passage.text),
-                inputs=passage.inputs,
-                card=card,
-            )
+        shown = looks_causal(fields["weights"])
+        record = AttentionRecord(
+            **_behind(leading, fields),
+            query_tokens=(*leading, *queries.tokens),
+            key_tokens=(*leading, *keys.tokens),
+            query_word_ids=(*(None for _ in leading), *queries.word_ids),
+            key_word_ids=(*(None for _ in leading), *keys.word_ids),
+            query_special=(*(True for _ in leading), *queries.special),
+            key_special=(*(True for _ in leading), *keys.special),
+            added_tokens=len(leading),
+            stack=stack,
+            causal=stack == "decoder" and (len(queries) == 1 or shown),
+            readout=torch.nn.functional.pad(readouts[row], (len(leading), 0)),
+            prediction=reader.prediction(logits[row]),
+            target=targets[row],
+            pooled="mean" if request.heads == "mean" else None,
+            text=as_text(passage.text),
+            inputs=passage.inputs,
+            card=card,
         )
+        records.append(record)
     return records
+
+
+def observed_run(model: PreTrainedModel, batch: Mapping[str, Any], observer: Observer, check: SelfCheck | None) -> Any:
+    """Run the model while the observer looks on; the check, where there is one, looks first."""
+    if check is None:
+        with watched(model, observer) as run:
+            return run(**batch)
+    with watched(model, check.observer(observer)) as run, check.around():
+        output = run(**batch)
+    check.finish(output)
+    return output
+
+
+def attention_gradients(
+    model: PreTrainedModel, value: Float[Tensor, ""], weights: Sequence[Tensor], *more: Tensor
+) -> tuple[Tensor, ...]:
+    """The gradients of a value with respect to each layer's weights, and to what else is given."""
+    found = torch.autograd.grad(value, [*weights, *more], allow_unused=True)
+    if any(gradient is None for gradient in found[: len(weights)]):
+        raise BadInput(
+            f"The attention weights of {type(model).__name__} cannot be traced back from its answer, so they have no"
+            ' gradients: take the record with heads="mean", which keeps the gradients of embeddings alone.'
+        )
+    return tuple(
+        torch.zeros_like(start) if gradient is None else gradient
+        for start, gradient in zip([*weights, *more], found, strict=True)
+    )
+
+
+def _behind(leading: Sequence[str], fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of tokens behind those that are no tokens of the text, which have no embedding and no gradient."""
+    count = len(leading)
+    pads = {"embeddings": (0, 0, count, 0), "embedding_gradients": (0, 0, count, 0)}
+    pads["attention_gradients"] = (count, 0, count, 0)
+    return {
+        name: torch.nn.functional.pad(value, pads[name]) if count and name in pads else value
+        for name, value in fields.items()
+    }
 
 
 def _goal(

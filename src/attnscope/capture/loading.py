@@ -1,5 +1,6 @@
 """`load`: a model by hub name, local folder, or as an object, ready to be recorded."""
 
+import inspect
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,14 @@ def load(
         loaded = _loaded(name, dtype, device, revision, trust_remote_code)
     else:
         raise BadInput(f"load takes a name, a folder or a Hugging Face model, not {type(model).__name__}.")
-    if tokenizer is None or isinstance(tokenizer, (str, Path)):
+    if isinstance(tokenizer, (str, Path)) or (tokenizer is None and reads_text(loaded)):
         tokenizer = _tokenizer(name if tokenizer is None else str(tokenizer), revision, trust_remote_code)
     return InstrumentedModel(reader_of(loaded, tokenizer, task, readout, labels))
+
+
+def reads_text(model: PreTrainedModel) -> bool:
+    """Whether a model is given token ids, and not only pictures or sounds."""
+    return "input_ids" in inspect.signature(model.forward).parameters
 
 
 def _other_folder(folder: Path) -> str:

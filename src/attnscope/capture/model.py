@@ -1,6 +1,6 @@
 """InstrumentedModel: a model whose attention can be read, and which can be run again."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, overload
 
@@ -26,6 +26,7 @@ from .passage import Passage
 from .reader import Reader
 from .reading import record_bytes, source_of, target_of, with_decoder_inputs
 from .request import Request, checked_request
+from .senses import record_inputs
 
 WINDOWS_TOGETHER = 16
 """How many windows of a long text run as one batch."""
@@ -77,10 +78,14 @@ class InstrumentedModel:
         self, text: Text, *, window: int, stride: int | None = None, **options: Any
     ) -> list[AttentionRecord]: ...
 
+    @overload
+    def record(self, *, inputs: Mapping[str, Any], **options: Any) -> AttentionRecord: ...
+
     def record(  # type: ignore[misc] # above, "options" are the keywords that follow here
         self,
-        text: Text,
+        text: Text | None = None,
         *,
+        inputs: Mapping[str, Any] | None = None,
         window: int | None = None,
         stride: int | None = None,
         text_target: Text | None = None,
@@ -91,15 +96,23 @@ class InstrumentedModel:
         heads: str = "all",
         queries_and_keys: bool = False,
         values: bool = False,
+        verify: str = "once",
         truncate: bool = False,
     ) -> AttentionRecord | list[AttentionRecord]:
         """What the model does on a text, a pair of texts (a tuple) or words already split (a list).
+
+        `inputs` takes what the model's processor makes of a picture or a sound in place of a text: patches and frames
+        are then the tokens, named by their place, and `record.grid` has the rows and columns of a picture.
 
         `stack` is encoder, decoder or cross; an encoder-decoder records its cross-attention by default, over
         `text_target` or else over its own greedy output. `gradients` adds the gradients of `target` (a class or token,
         `"sum"` of all, or the prediction) with respect to embeddings and attention; `quantity` says whether of its
         logit, its probability or the `difference` to the next best. `heads="mean"` keeps only the mean over heads, for
         long inputs.
+
+        The first time a loaded model is recorded, what is observed is compared with a run that nobody observes, and the
+        weights of each layer with what the layer put out; a model that fails is refused. `verify="always"` compares
+        every time, `"never"` not at all; `record.card["verified"]` says what was found.
 
         A text longer than the model reads is recorded in windows of `window` tokens, special tokens counted, each of
         which begins `stride` tokens after the last (by default half a window). What comes back is then a list of
@@ -115,7 +128,15 @@ class InstrumentedModel:
             heads=heads,
             queries_and_keys=queries_and_keys,
             values=values,
+            verify=verify,
         )
+        if (text is None) == (inputs is None):
+            raise BadInput("record takes a text, or inputs= that a processor made: one of them.")
+        if inputs is not None:
+            if window is not None or stride is not None or text_target is not None or truncate:
+                raise BadInput("window=, stride=, text_target= and truncate= are for texts, not for inputs=.")
+            return record_inputs(self.reader, inputs, request)
+        assert text is not None  # noqa: S101 -- one of the two is there
         if window is not None:
             return self._windows(text, text_target, window, stride, request)
         if stride is not None:

@@ -14,11 +14,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..errors import BadInput
 from ..record.attention import Stack
 from .batching import padded
-from .families import WITHOUT_PADDING, longest_input
+from .families import PROMPT_TYPES, WITHOUT_PADDING, longest_input
 from .outcomes import outcome_labels, prediction_of, probabilities_of
 from .passage import Passage
 from .readout import POOLINGS, Pooling, distribution, pooling_of_sentence_encoder, position_read
-from .stacks import is_decoder_only
+from .stacks import has_two_towers, is_decoder_only
 from .tasks import Task, checked_task, task_of
 
 Inputs = Mapping[str, Int[Tensor, " _"]]
@@ -30,10 +30,20 @@ class Reader:
     """A model, its tokenizer, its task, where it reads its answer and what its answers are called."""
 
     model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
+    given_tokenizer: PreTrainedTokenizerBase | None
     task: Task
     pooling: Pooling
     labels: tuple[str, ...] | None
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The tokenizer of a model that reads text."""
+        if self.given_tokenizer is None:
+            raise BadInput(
+                f"{type(self.model).__name__} was loaded without a tokenizer, so it reads no text: record it with"
+                " inputs=, what its processor makes of a picture or a sound."
+            )
+        return self.given_tokenizer
 
     @cached_property
     def longest(self) -> int | None:
@@ -50,12 +60,14 @@ class Reader:
         """The stacks this model has; the first is the one recorded by default."""
         if self.has_both_sides:
             return ("cross", "encoder", "decoder")
+        if has_two_towers(self.model):
+            return ("encoder",)
         return ("decoder",) if is_decoder_only(self.model) else ("encoder",)
 
     @cached_property
     def padding(self) -> int:
         """The id that fills a batch: the model's own if it has one, as some count positions or find the end by it."""
-        for holder in (self.model.config, self.tokenizer):
+        for holder in (self.model.config, self.given_tokenizer):
             padding = getattr(holder, "pad_token_id", None)
             if padding is not None and padding >= 0:
                 return int(padding)
@@ -76,9 +88,19 @@ class Reader:
         takes_more = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         return {*parameters, *(("return_dict",) if takes_more else ())}
 
+    @property
+    def device(self) -> torch.device:
+        """Where token ids go: to the table they are looked up in, which may not be where the other layers are."""
+        try:
+            table = self.model.get_input_embeddings()
+        except NotImplementedError:  # CANINE hashes characters
+            return self.model.device
+        weight = getattr(table, "weight", None)
+        return weight.device if isinstance(weight, Tensor) else self.model.device
+
     def batched(self, items: Sequence[Inputs]) -> dict[str, Any]:
         """Items as one padded batch on the model's device, with masks, and no cache where the model would keep one."""
-        device: torch.device = self.model.get_input_embeddings().weight.device  # type: ignore[assignment]
+        device = self.device
         batch: dict[str, Any] = {}
         for name, mask_name in (("input_ids", "attention_mask"), ("decoder_input_ids", "decoder_attention_mask")):
             if name in items[0]:
@@ -88,6 +110,8 @@ class Reader:
                     batch[mask_name] = mask.to(device)
         if "token_type_ids" in items[0] and "token_type_ids" in self.accepted:
             batch["token_type_ids"] = padded([item["token_type_ids"] for item in items], 0)[0].to(device)
+        elif self.model.config.model_type in PROMPT_TYPES:
+            batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
         wishes = {"use_cache": False, "return_dict": True}
         return batch | {name: value for name, value in wishes.items() if name in self.accepted}
 
@@ -128,12 +152,20 @@ class Reader:
 
     def prediction(self, logits: Float[Tensor, " outcome"] | None) -> tuple[tuple[str, float], ...]:
         """(label, probability) pairs, best first; none where the model answers nothing."""
-        return () if logits is None else prediction_of(self.probabilities(logits.detach()), self.labels, self.tokenizer)
+        if logits is None:
+            return ()
+        probabilities = self.probabilities(logits.detach())
+        if bool(probabilities.isnan().any()):
+            raise BadInput(
+                f"{type(self.model).__name__} answers with what is not a number: its weights or its precision are at"
+                " fault, so nothing it attends to means anything."
+            )
+        return prediction_of(probabilities, self.labels, self.given_tokenizer)
 
 
 def reader_of(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: PreTrainedTokenizerBase | None,
     task: str | None,
     readout: str | None,
     labels: Sequence[str] | None,
@@ -144,7 +176,7 @@ def reader_of(
         raise BadInput(f"A read-out is {', '.join(POOLINGS)}, not {readout!r}.")
     return Reader(
         model=model,
-        tokenizer=tokenizer,
+        given_tokenizer=tokenizer,
         task=found,
         pooling=readout or _own_pooling(model, found),
         labels=tuple(outcome_labels(model, labels)) if found == "classifier" else None,

@@ -7,6 +7,7 @@ from typing import Literal, cast, get_args
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.target import SUM, Quantity
+from .verifying import Verify
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Request:
     heads: Literal["all", "mean"]
     queries_and_keys: bool
     values: bool
+    verify: Verify
 
 
 def checked_request(
@@ -32,6 +34,7 @@ def checked_request(
     heads: str = "all",
     queries_and_keys: bool = False,
     values: bool = False,
+    verify: str = "once",
 ) -> Request:
     """What the user asks of a model with these stacks, or one sentence about what it cannot give."""
     if stack is not None and stack not in stacks:
@@ -48,6 +51,8 @@ def checked_request(
         )
     if target is not None and not gradients:
         raise BadInput("A target is what gradients are taken of: pass gradients=True with it.")
+    if verify not in get_args(Verify):
+        raise BadInput(f"verify is once, always or never, not {verify!r}.")
     return Request(
         stack=cast(Stack, stack or stacks[0]),
         gradients=gradients,
@@ -56,4 +61,5 @@ def checked_request(
         heads=cast(Literal["all", "mean"], heads),
         queries_and_keys=queries_and_keys,
         values=values,
+        verify=cast(Verify, verify),
     )

@@ -25,6 +25,8 @@ BLANKS = ("unk", "mask", "pad")
 
 def blank_ids(reader: Reader) -> dict[str, int]:
     """The ids of the blank tokens that both the tokenizer and the model know."""
+    if reader.given_tokenizer is None:
+        return {}
     known = cast(nn.Embedding, reader.model.get_input_embeddings()).num_embeddings
     found = {name: getattr(reader.tokenizer, f"{name}_token_id", None) for name in BLANKS}
     return {name: int(index) for name, index in found.items() if index is not None and index < known}

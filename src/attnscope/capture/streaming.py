@@ -15,10 +15,13 @@ from transformers import PreTrainedModel
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.checks import looks_causal
+from .collect import no_attention
 from .encoding import Encoded, encode, encode_ids
+from .forward import observed_run
 from .generation import decoder_start
 from .reader import Inputs, Reader
-from .watching import AttentionCall, watched
+from .verifying import self_check
+from .watching import AttentionCall
 
 Show = Callable[[int, Float[Tensor, "text head query key"]], None]
 """Is given the number of a layer and its weights on a padded batch."""
@@ -50,7 +53,7 @@ def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> 
         nonlocal seen
         if call.stack != stack:
             return
-        if getattr(call.module, "sinks", None) is not None:
+        if call.sink is not None:
             raise BadInput(
                 f"{type(body.model).__name__} has learned sinks that take attention from the text, so shares of its"
                 " attention mean nothing."
@@ -61,6 +64,10 @@ def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> 
                 " or sparse), so it cannot be surveyed."
             )
         weights = call.weights[..., :longest, :longest].detach()
+        if call.weights.shape[-1] > longest and bool((call.weights[..., longest:][real.to(weights.device)] > 0).any()):
+            raise BadInput(
+                f"{type(body.model).__name__} attends to more than its tokens, so shares of its attention mean nothing."
+            )
         # a row that went wrong is so throughout: its first weight tells
         if (weights[..., 0].isnan() & real.to(weights.device)[:, None]).any():
             raise BadInput(
@@ -70,10 +77,11 @@ def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> 
         show(seen, weights)
         seen += 1
 
-    with torch.no_grad(), watched(body.model, observe) as run:
-        run(**body.batched([_inputs(body, text) for text in texts]))
+    with torch.no_grad():
+        batch = body.batched([_inputs(body, text) for text in texts])
+        observed_run(body.model, batch, observe, self_check(body.model, batch, "once"))
     if seen == 0:
-        raise BadInput(f"{type(body.model).__name__} computed no attention in its {stack} stack.")
+        raise BadInput(no_attention(body.model, stack))
 
 
 def shape_of(body: Reader, stack: Stack) -> Shape:

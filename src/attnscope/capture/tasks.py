@@ -10,6 +10,10 @@ from .stacks import is_decoder_only
 Task = Literal["classifier", "masked_lm", "causal_lm", "encoder", "encoder_decoder"]
 CLASS_NAME_ENDINGS: dict[str, Task] = {
     "ForSequenceClassification": "classifier",
+    "ForImageClassification": "classifier",
+    "ForImageClassificationWithTeacher": "classifier",
+    "ForAudioClassification": "classifier",
+    "ForVideoClassification": "classifier",
     "ForMaskedLM": "masked_lm",
     "ForPreTraining": "masked_lm",
     "ForCausalLM": "causal_lm",

@@ -1,30 +1,38 @@
-"""Attention really comes out, exactly: a model is watched for the time of a call and given back as it was.
+"""Attention really comes out, exactly: a model is watched for the time of a call, and nothing of it is changed.
 
-Models on transformers' AttentionInterface are switched to an implementation of our own, which calls the model's own
-eager attention (so soft caps, position biases, grouped queries, sliding windows and sinks come out right) and shows
-each call to an observer. The others are switched to eager and asked for `output_attentions`. Layers are counted by the
-order of calls, never by `layer_idx`, which is None in some families and shared by encoder, decoder and cross-attention
-in others.
+For the thread that watches, and for no other, every configuration says that the model runs `eager`, so that code which
+asks for its implementation by name takes the branch it takes when it is loaded that way. Models on transformers'
+AttentionInterface then ask it for their eager function: they are given that very function (soft caps, position biases,
+grouped queries, sliding windows come out right), shown to an observer as it runs. The others are asked for
+`output_attentions`. Layers are counted by the order of calls, never by `layer_idx`, which is None in some families and
+shared by encoder, decoder and cross-attention in others.
 """
 
+import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedConfig, PreTrainedModel
-from transformers.masking_utils import eager_mask
+from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
 
 from ..errors import BadInput
 from ..record.attention import Stack
 from .evaluating import evaluated
 from .stacks import is_decoder_only, stacks_of
 
-IMPLEMENTATION = "attnscope"
+FLASH_CLASS = re.compile(r"FlashAttention\d")
+"""How modules are called that were built, once and for all, around a kernel that gives no weights."""
+
+SHARE_TOLERANCE = 2e-2
+"""By how much rows of weights that leave a sink its part may miss what it leaves them, by rounding in bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +41,15 @@ class AttentionCall:
 
     stack: Stack
     weights: Float[Tensor, "batch head query key"]
+    """What each query gives to each key; rows sum to one together with `sink`."""
+    sink: Float[Tensor, "batch head query"] | None = None
+    """What each query gives to the head's learned sink, which adds nothing to the output."""
     module: nn.Module | None = None
     query: Float[Tensor, "batch head query head_width"] | None = None
     key: Float[Tensor, "batch key_value_head key head_width"] | None = None
     value: Float[Tensor, "batch key_value_head key value_width"] | None = None
+    output: Float[Tensor, "batch query head value_width"] | None = None
+    """What the module's attention put out, before its output projection."""
     scaling: float | None = None
     softcap: float | None = None
     biases: tuple[Tensor, ...] = ()
@@ -48,43 +61,102 @@ Observer = Callable[[AttentionCall], None]
 
 @dataclass
 class _Watch:
-    """Who is shown the attention of which modules; `depth` counts calls of the model within calls of the model."""
+    """Who is shown the attention of which modules, in which thread; no observer: the model runs eager, unseen."""
 
-    observer: Observer
+    observer: Observer | None
     stacks: Mapping[nn.Module, Stack]
+    thread: int = field(default_factory=threading.get_ident)
     depth: int = 0
+    """Counts calls of the model within calls of the model: a hook may run it again."""
+    last: tuple[nn.Module, Tensor, Tensor] | None = None
+    """The module, queries and keys of the last call."""
 
     def entered(self, *_: Any) -> None:
-        self.depth += 1
+        self.depth += threading.get_ident() == self.thread
 
     def left(self, *_: Any) -> None:
-        self.depth -= 1
+        self.depth -= threading.get_ident() == self.thread
+
+    def is_new(self, module: nn.Module, query: Tensor, key: Tensor) -> bool:
+        """Whether this call has weights of its own: DiffLlama multiplies one map with two halves of its values."""
+        known, self.last = self.last, (module, query, key)
+        return known is None or known[0] is not module or known[1] is not query or known[2] is not key
 
 
 _watching: ContextVar[_Watch | None] = ContextVar("attnscope_watch", default=None)
 
 
+def _watch_here() -> _Watch | None:
+    """The watch of this thread; a context that was copied into another thread does not count there."""
+    watch = _watching.get()
+    return watch if watch is not None and watch.thread == threading.get_ident() else None
+
+
+class _ImplementationSeen(property):
+    """A configuration's `_attn_implementation`, which is `eager` where the model is watched."""
+
+
+def _let_configurations_listen(kind: type) -> None:
+    """Make this class of configurations say `eager` to a thread that watches, and the truth to all others."""
+    for base in kind.__mro__:
+        own = base.__dict__.get("_attn_implementation")
+        if isinstance(own, property) and not isinstance(own, _ImplementationSeen) and own.fget is not None:
+            plain = own.fget
+
+            def seen(config: Any, plain: Callable[[Any], Any] = plain) -> Any:
+                return plain(config) if _watch_here() is None else "eager"
+
+            base._attn_implementation = _ImplementationSeen(seen, own.fset, own.fdel)  # type: ignore[attr-defined]
+
+
+_plain_interface = AttentionInterface.get_interface
+
+
+def _interface(interface: AttentionInterface, attn_implementation: str, default: Callable[..., Any]) -> Any:
+    """The attention function a module asks for; where it is watched, its eager function with an observer."""
+    found = _plain_interface(interface, attn_implementation, default)
+    watch = _watch_here()
+    return found if watch is None or watch.observer is None else partial(_observed_attention, watch, found)
+
+
+AttentionInterface.get_interface = _interface  # type: ignore[method-assign, assignment]
+
+
 def _observed_attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
+    watch: _Watch,
+    eager: Callable[..., tuple[Tensor, Tensor | None]],
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *arguments: Any,
+    **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """The module's own eager attention, shown to the observer."""
-    eager = _own_eager_attention(type(module))
-    if eager is None:
-        raise BadInput(f"{type(module).__name__} has no eager attention, so its weights cannot be read.")
-    output, weights = eager(module, query, key, value, attention_mask, **options)
-    watch = _watching.get()
-    if watch is None or watch.depth != 1 or module not in watch.stacks:
-        return output, weights  # another thread uses the model meanwhile, or a hook runs it within the run
+    output, weights = eager(module, query, key, value, attention_mask, *arguments, **options)
+    if watch.observer is None or watch.depth != 1 or module not in watch.stacks:
+        return output, weights  # a hook runs the model within the run
+    if weights is None:
+        raise BadInput(f"The eager attention of {type(module).__name__} gives no weights, so they cannot be read.")
+    if not watch.is_new(module, query, key):
+        return output, None
+    scaling = query.shape[-1] ** -0.5 if options.get("scaling") is None else float(options["scaling"])
+    sinks, sink = getattr(module, "sinks", None), None
+    if isinstance(sinks, Tensor):
+        weights, sink = _beside_sink(sinks, weights, query, key, attention_mask, scaling)
     biases = (options.get("position_bias"), attention_mask)
     watch.observer(
         AttentionCall(
             stack=watch.stacks[module],
             weights=weights,
+            sink=sink,
             module=module,
             query=query,
             key=key,
             value=value,
-            scaling=query.shape[-1] ** -0.5 if options.get("scaling") is None else float(options["scaling"]),
+            output=output,
+            scaling=scaling,
             softcap=options.get("softcap"),
             biases=tuple(bias for bias in biases if bias is not None),
         )
@@ -92,9 +164,27 @@ def _observed_attention(
     return output, None  # as fused attention does: a layer that were given them would hold them through its own work
 
 
-AttentionInterface.register(IMPLEMENTATION, _observed_attention)
-# without a mask function of this name transformers would build no mask at all, silently
-AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
+def _beside_sink(
+    sinks: Float[Tensor, " head"],
+    weights: Float[Tensor, "batch head query key"],
+    query: Tensor,
+    key: Tensor,
+    mask: Tensor | None,
+    scaling: float,
+) -> tuple[Float[Tensor, "batch head query key"], Float[Tensor, "batch head query"]]:
+    """The weights of the keys beside a learned sink, and what the sink takes: softmax over [scores, sink].
+
+    Some families return weights that leave the sink out of the sum, some scale their output by it afterwards; either
+    way the keys share what the sink leaves, in proportion to the weights that are returned.
+    """
+    scores = query @ key.repeat_interleave(query.shape[1] // key.shape[1], 1).transpose(-1, -2) * scaling
+    scores = scores if mask is None else scores + mask
+    sink = torch.sigmoid(sinks.view(1, -1, 1) - scores.float().logsumexp(-1))
+    sums = weights.float().sum(-1, keepdim=True)
+    share = (1 - sink).unsqueeze(-1) / sums.masked_fill(sums == 0, 1.0)
+    if ((share - 1).abs() < SHARE_TOLERANCE).all():
+        return weights, (1 - sums.squeeze(-1)).clamp_min(0).to(weights.dtype)
+    return (weights.float() * share).to(weights.dtype), sink.to(weights.dtype)
 
 
 def _own_eager_attention(kind: type) -> Callable[..., tuple[Tensor, Tensor]] | None:
@@ -114,32 +204,25 @@ def on_interface(model: PreTrainedModel) -> bool:
 
 @contextmanager
 def restored(model: PreTrainedModel) -> Iterator[None]:
-    """Evaluation mode for a while; modes, implementation and random state are as before afterwards, come what may."""
+    """Evaluation mode for a while; modes and random state are as before afterwards, come what may."""
     # the model and its body are one: what runs without the head on top must wait too
     with evaluated(model, model.base_model):
-        implementations = [(config, config._attn_implementation) for config in _configurations(model)]
-        try:
-            yield
-        finally:
-            for config, implementation in implementations:
-                config._attn_implementation = implementation
+        yield
 
 
 @contextmanager
 def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[..., Any]]:
     """Within this, the function given runs the model and shows each layer's attention to the observer."""
-    flash = next((module for module in model.modules() if "FlashAttention" in type(module).__name__), None)
+    flash = next((kind for kind in map(type, model.modules()) if FLASH_CLASS.search(kind.__name__)), None)
     if flash is not None:
         raise BadInput(
-            f"{type(flash).__name__} is built without attention weights:"
-            ' load the model with attn_implementation="eager".'
+            f'{flash.__name__} is built without attention weights: load the model with attn_implementation="eager".'
         )
+    for config in _configurations(model):
+        _let_configurations_listen(type(config))
     through_interface = on_interface(model)
+    watch = _Watch(observer if through_interface else None, stacks_of(model))
     with restored(model):
-        for config in _configurations(model):
-            # not set_attn_implementation: families such as Falcon answer it with a log line and stay as they are
-            config._attn_implementation = IMPLEMENTATION if through_interface else "eager"
-        watch = _Watch(observer, stacks_of(model))
         hooks = [
             model.register_forward_pre_hook(watch.entered),
             model.register_forward_hook(watch.left, always_call=True),
@@ -165,6 +248,11 @@ def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, 
     }
     for name, stack in named.items():
         for weights in getattr(output, name, None) or ():
+            if not isinstance(weights, Tensor) or weights.ndim != 4:
+                raise BadInput(
+                    f"What {type(model).__name__} returns as its attention is no matrix of queries and keys for each"
+                    " head, so it cannot be recorded."
+                )
             observer(AttentionCall(stack=stack, weights=weights))
     return output
 

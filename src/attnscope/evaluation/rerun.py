@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..attribution.blank_out import blanked
-from ..attribution.rerunning import blank_embeddings, default_blank, key_embeddings, key_ids
+from ..attribution.rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids
 from ..record import AttentionRecord, Model
 from ..record.model import EMBEDDINGS
 from .erasure import Positions
@@ -21,6 +21,9 @@ def probabilities_without(
     # batch by batch, as the embeddings of all variants at once grow with the square of the text
     for start in range(0, len(erased), batch_size):
         batch = erased[start : start + batch_size]
-        variants = [{**record.inputs, name: blanked(embeddings, blanks, sorted(positions))} for positions in batch]
+        variants = [
+            {**record.inputs, name: blanked(embeddings, blanks, input_positions(record, sorted(positions)))}
+            for positions in batch
+        ]
         found.update(zip(batch, model.probabilities(variants, batch_size)[:, outcome].tolist(), strict=True))
     return float(whole[outcome]), found

@@ -46,8 +46,13 @@ class AttentionRecord:
     key_special: tuple[bool, ...] = ()
     masked_queries: tuple[bool, ...] = ()
     """Queries that may attend to nothing, and so have rows of zeros."""
+    added_tokens: int = 0
+    """How many tokens at the front are none of the text: what stands for a learned sink, or for compressed blocks of
+    tokens. As queries they keep to themselves, so that what reaches them stays there."""
+    grid: tuple[int, int] | None = None
+    """The rows and columns of an image's patches, which are the last tokens."""
     layers: tuple[int, ...] = ()
-    """The number of each layer among those that attend, where `select` has kept only some."""
+    """The number of each layer in the model, where only some attend or `select` has kept only some."""
     heads: tuple[int, ...] = ()
     pooled: Literal["mean"] | None = None
     """"mean" where only the mean over heads was kept, as the single head 0."""
@@ -232,6 +237,7 @@ class AttentionRecord:
             query_special=tuple(self.query_special[group[0]] for group in query_groups),
             key_special=tuple(self.key_special[group[0]] for group in key_groups),
             masked_queries=tuple(all(self.masked_queries[position] for position in group) for group in query_groups),
+            added_tokens=self.added_tokens,
             layers=self.layers,
             heads=self.heads,
             pooled=self.pooled,

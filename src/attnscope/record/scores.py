@@ -45,6 +45,8 @@ class TokenScores:
     scores: Float[Tensor, " key"]
     special: tuple[bool, ...]
     word_ids: tuple[int | None, ...]
+    grid: tuple[int, int] | None = None
+    """The rows and columns of an image's patches, where the tokens that are not special are patches."""
     size: tuple[int, int] = (0, 0)
     """Layers and queries of the map."""
     compute_map: Callable[[], Float[Tensor, "layer query key"]] | None = None
@@ -157,6 +159,7 @@ def scores_of(record: Any, method: str, scores: Float[Tensor, " key"], **more: A
         scores=scores,
         special=record.key_special,
         word_ids=record.key_word_ids,
+        grid=record.grid,
         size=(len(record.layers), len(record.query_tokens)),
         **more,
     )

@@ -1,0 +1,179 @@
+"""The self-check: before a model is believed, what was observed is compared with what the model does unobserved.
+
+Two comparisons, on the very input that is recorded. The answers: the observed run against one that nobody watches, with
+the attention implementation the model was loaded with. The weights: of every attention module, weights x values against
+what the module's attention put out, before its output projection. Families off the AttentionInterface do not show
+their values; there the weights that are returned must be the ones the model multiplied with something.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from transformers import PreTrainedModel
+
+from ..errors import BadInput
+from .watching import AttentionCall, Observer, on_interface, restored
+
+Verify = Literal["once", "always", "never"]
+TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""By how much of its size an answer may differ by rounding alone, through all layers."""
+LAYER_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}
+"""The same for one product of weights and values."""
+NOT_ANSWERS = ("attentions", "hidden_states", "past_key_values", "loss")
+"""What a model returns beside its answer."""
+
+_verified: WeakKeyDictionary[nn.Module, dict[str, Any]] = WeakKeyDictionary()
+
+
+def verification_of(model: PreTrainedModel) -> dict[str, Any] | None:
+    """What the last self-check of this model found, for the card of a record; None where there was none."""
+    return _verified.get(model.base_model)
+
+
+def self_check(model: PreTrainedModel, batch: Mapping[str, Any], verify: Verify) -> "SelfCheck | None":
+    """The check of a run that is about to be observed, or None where the model was checked before."""
+    if verify == "never" or (verify == "once" and model.base_model in _verified):
+        return None
+    return SelfCheck(model, batch)
+
+
+class SelfCheck:
+    """Runs the model once, unobserved; then compares each layer as it passes, and the answers at the end."""
+
+    def __init__(self, model: PreTrainedModel, batch: Mapping[str, Any]) -> None:
+        self.model, self.batch = model, batch
+        self.layers = 0
+        self.largest = 0.0
+        self.products: list[Tensor] | None = None if on_interface(model) else []
+        with torch.no_grad(), restored(model):
+            self.expected = _answers(model(**batch), batch)
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Within this the model runs, observed."""
+        with nullcontext() if self.products is None else _Products(self.products):
+            yield
+
+    def observer(self, observer: Observer) -> Observer:
+        """The observer, shown each layer only after it was compared."""
+
+        def compared(call: AttentionCall) -> None:
+            self._compare_layer(call)
+            observer(call)
+
+        return compared
+
+    def finish(self, output: Any) -> None:
+        """Compare the answers, and remember that this model may be believed."""
+        found = _answers(output, self.batch)
+        differences = [
+            _relative_difference(found[name], expected)
+            for name, expected in self.expected.items()
+            if name in found and found[name].shape == expected.shape
+        ]
+        if self.expected and not differences:
+            raise BadInput(f"{self._family} answers in another form while it is observed, so it cannot be recorded.")
+        largest = max(differences, default=0.0)
+        implementation = self.model.config._attn_implementation
+        if not largest <= _tolerance(TOLERANCES, self.expected):
+            raise BadInput(
+                f"{self._family} answers differently with its eager attention, which is recorded, and as it was loaded"
+                f" ({implementation}): by {largest:.2g} of its size, so the record would be of another model. Load it"
+                ' with attn_implementation="eager", or pass verify="never" to record it all the same.'
+            )
+        _verified[self.model.base_model] = {
+            "answers_against": implementation,
+            "answers_differ_by": largest,
+            "layers": self.layers,
+            "weights_times_values_differ_by": self.largest if self.products is None else None,
+        }
+
+    @property
+    def _family(self) -> str:
+        return type(self.model).__name__
+
+    def _compare_layer(self, call: AttentionCall) -> None:
+        layer, self.layers = self.layers, self.layers + 1
+        if call.output is None or call.value is None:
+            whole = call.stack == "cross" or call.weights.shape[-1] == call.weights.shape[-2]
+            if whole and not self._was_multiplied(call.weights):
+                raise BadInput(
+                    f"The attention weights that {self._family} returns for layer {layer} are not those it computes"
+                    ' with, so they cannot be recorded; pass verify="never" to record them all the same.'
+                )
+            return
+        weights, value = call.weights.detach(), call.value.detach()
+        value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+        product = (weights @ value.to(weights.dtype)).transpose(1, 2).reshape(-1)
+        difference = _relative_difference(product, call.output.detach().reshape(-1))
+        if not difference <= LAYER_TOLERANCES.get(weights.dtype, LAYER_TOLERANCES[torch.bfloat16]):
+            raise BadInput(
+                f"The attention weights of {self._family} in layer {layer} do not give what the layer put out (weights"
+                f" x values differ from it by {difference:.2g} of its size), so they cannot be recorded."
+            )
+        self.largest = max(self.largest, difference)
+
+    def _was_multiplied(self, weights: Tensor) -> bool:
+        """Whether these weights, or equal ones, took part in a product."""
+        candidates = [factor for factor in self.products or () if factor.numel() == weights.numel()]
+        if any(factor.data_ptr() == weights.data_ptr() for factor in candidates):
+            return True
+        ordered = weights.detach().flatten().sort().values
+        return any(torch.equal(factor.detach().flatten().sort().values, ordered) for factor in candidates)
+
+
+class _Products(TorchFunctionMode):
+    """Notes the factors of every matrix product that is computed within."""
+
+    KINDS = frozenset(
+        {torch.matmul, torch.bmm, torch.einsum, torch.baddbmm, Tensor.matmul, Tensor.bmm, Tensor.__matmul__}
+    )
+
+    def __init__(self, noted: list[Tensor]) -> None:
+        super().__init__()
+        self.noted = noted
+
+    def __torch_function__(
+        self, function: Callable[..., Any], _types: Any, arguments: tuple[Any, ...] = (), options: Any = None
+    ) -> Any:
+        """Call the function, and note what it multiplies."""
+        if function in self.KINDS:
+            flat = [one for part in arguments for one in (part if isinstance(part, (list, tuple)) else (part,))]
+            self.noted += [factor for factor in flat if isinstance(factor, Tensor)]
+        return function(*arguments, **(options or {}))
+
+
+def _answers(output: Any, batch: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The numbers a model answers with, at the positions that are no padding."""
+    named = output.items() if isinstance(output, Mapping) else enumerate(output if isinstance(output, tuple) else ())
+    return {
+        str(name): _at_real_positions(value.detach(), batch)
+        for name, value in named
+        if isinstance(value, Tensor) and value.is_floating_point() and not str(name).endswith(NOT_ANSWERS)
+    }
+
+
+def _at_real_positions(answer: Tensor, batch: Mapping[str, Any]) -> Tensor:
+    for name in ("decoder_attention_mask", "attention_mask"):
+        mask = batch.get(name)
+        if isinstance(mask, Tensor) and mask.ndim == 2 and answer.shape[:2] == mask.shape:
+            return answer[mask.bool().to(answer.device)]
+    return answer
+
+
+def _relative_difference(found: Tensor, expected: Tensor) -> float:
+    """The length of the difference over the length of what was expected; numbers that agree in not being any agree."""
+    found, expected = found.double(), expected.double().to(found.device)
+    same = (found == expected) | (found.isnan() & expected.isnan())
+    difference = torch.where(same, 0.0, found - expected).norm()
+    size = torch.where(expected.isfinite(), expected, 0.0).norm()
+    return float(difference / size) if size > 0 else float(difference)
+
+
+def _tolerance(tolerances: Mapping[torch.dtype, float], answers: Mapping[str, Tensor]) -> float:
+    return max((tolerances.get(answer.dtype, 1e-1) for answer in answers.values()), default=0.0)
