@@ -15,7 +15,6 @@ from ..record.attention import Stack
 from ..record.model import Inputs
 from . import rerun
 from .batching import by_length, windows
-from .encoding import encode
 from .estimate import Estimate, estimate_of
 from .families import size_of
 from .forward import capture
@@ -67,7 +66,7 @@ class InstrumentedModel:
 
     def tokens(self, text: Text, truncate: bool = False) -> tuple[str, ...]:
         """The tokens of a text, as the model reads it."""
-        return encode(self.tokenizer, text, self.reader.longest, truncate=truncate).tokens
+        return source_of(self.reader, text, longest=self.reader.longest, truncate=truncate).tokens
 
     @overload
     def record(self, text: Text, *, window: None = None, stride: None = None, **options: Any) -> AttentionRecord: ...
@@ -239,7 +238,7 @@ class InstrumentedModel:
         if not items:
             raise BadInput("There is nothing to estimate: give a text, texts, or numbers of tokens.")
         lengths = [
-            int(item) if isinstance(item, Integral) else len(encode(self.tokenizer, item, None, truncate=False))
+            int(item) if isinstance(item, Integral) else len(source_of(self.reader, item, longest=None, truncate=False))
             for item in items
         ]
         request = checked_request(self.stacks, stack=stack, heads=heads)

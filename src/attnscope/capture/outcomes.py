@@ -11,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..errors import BadInput
 from ..record.target import SUM, Quantity, Target
 from .tasks import Task
+from .vocabulary import token_names
 
 TOP_TOKENS = 5
 
@@ -90,7 +91,9 @@ def _name(index: int, labels: Sequence[str] | None, tokenizer: PreTrainedTokeniz
     """What an outcome is called: a class by its label, a token by its text, anything else by its number."""
     if labels is not None:
         return labels[index]
-    return str(index) if tokenizer is None else str(tokenizer.decode([index]))
+    if tokenizer is None:
+        return str(index)
+    return str(tokenizer.decode([index])) or token_names(tokenizer, [index])[0]
 
 
 def target_value(

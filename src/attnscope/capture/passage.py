@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerBase
 from ..record import Text
 from ..record.attention import Stack
 from .encoding import Encoded
+from .vocabulary import token_names
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def shifted(tokenizer: PreTrainedTokenizerBase, labels: Encoded, start: int) -> 
     ids = [start, *labels.inputs["input_ids"].tolist()[:-1]]
     return Encoded(
         inputs={"input_ids": torch.tensor(ids)},
-        tokens=tuple(tokenizer.convert_ids_to_tokens(ids)),
+        tokens=token_names(tokenizer, ids),
         word_ids=(None, *labels.word_ids[:-1]),
         special=(True, *labels.special[:-1]),
     )

@@ -13,11 +13,13 @@ from .encoding import Encoded, encode, encode_ids
 from .generation import decoder_start, greedy_outputs
 from .passage import Passage, shifted
 from .reader import Reader
+from .vocabulary import embedding_count
 
 
 def source_of(reader: Reader, text: Text, *, longest: int | None, truncate: bool) -> Encoded:
     """The tokens of a text, at most `longest` of them, with only the inputs that this model takes."""
-    encoded = encode(reader.tokenizer, text, longest, truncate=truncate)
+    embedded = embedding_count(reader.model)
+    encoded = encode(reader.tokenizer, text, longest, truncate=truncate, embedded=embedded)
     taken = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
     return replace(encoded, inputs=taken)
 
