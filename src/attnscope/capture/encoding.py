@@ -67,7 +67,7 @@ def encode(
     A special token that the text itself has at its beginning or end, as chat templates write it, is not added a second
     time. `embedded` is how many ids the model has embeddings for.
     """
-    first, second = _checked_parts(text)
+    first, second = checked_parts(text)
     split = isinstance(first, list)
     names = ("text_target", "text_pair_target") if as_target else ("text", "text_pair")
     parts = {name: part for name, part in zip(names, (first, second), strict=True) if part is not None}
@@ -145,14 +145,15 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tu
     return tuple(token in special for token in ids)
 
 
-def _checked_parts(text: Text) -> tuple[Any, Any]:
+def checked_parts(text: Text) -> tuple[Any, Any]:
+    """The one or two texts given, as strings or lists of words."""
     if isinstance(text, tuple):
         if len(text) != 2:
             raise BadInput(f"A tuple is a pair of texts; this one has {len(text)} parts: give split words as a list.")
         first, second = text
     else:
         first, second = text, None
-    for part in (first,) if second is None else (first, second):
+    for part in text if isinstance(text, tuple) else (first,):
         words = [part] if isinstance(part, str) else part
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise BadInput(f"A text is a string, a pair of strings, or a list of words, not {type(part).__name__}.")

@@ -24,7 +24,8 @@ LAB_MODEL = "lab_model.json"
 """What a folder of a model of the lab has in place of a config.json."""
 SHARD_INDEX = "model.safetensors.index.json"
 LONGEST_NAME = 4096
-"""No folder has a longer path, and no name on the hub comes near it."""
+LONGEST_PART = 255
+"""No folder has a longer path, nor a part of it more bytes; no name on the hub comes near either."""
 PLACE_OPTIONS = ("token", "subfolder", "cache_dir", "local_files_only", "force_download", "proxies")
 """Options of transformers that say where files are: for the weights, the configuration and the tokenizer alike."""
 
@@ -95,7 +96,7 @@ def _checked_name(name: str) -> str:
     """The name or folder of a model; that of a model shipped with the package is its folder."""
     if not name:
         raise BadInput('A model needs a name: a hub name, a local folder, or "demo".')
-    if len(name) > LONGEST_NAME:
+    if len(name) > LONGEST_NAME or any(len(part.encode(errors="replace")) > LONGEST_PART for part in Path(name).parts):
         raise BadInput(f"The name of a model cannot be {len(name):,} characters long: give a hub name or a folder.")
     if not name.isprintable():  # control characters, or bytes that are not UTF-8
         raise BadInput(f"The name {name!a} has characters that cannot be printed: rename the folder.")
@@ -115,7 +116,8 @@ def _prefixes(allow_missing: bool | Sequence[str]) -> tuple[str, ...]:
     """The beginnings of the names of weights that may be missing: every name begins with nothing."""
     if isinstance(allow_missing, bool):
         return ("",) if allow_missing else ()
-    if isinstance(allow_missing, str) or not all(isinstance(prefix, str) for prefix in allow_missing):
+    listed = isinstance(allow_missing, Sequence) and not isinstance(allow_missing, str)
+    if not listed or not all(isinstance(prefix, str) for prefix in allow_missing):
         raise BadInput('allow_missing is True or a list of how names of weights begin, such as ["classifier"].')
     return tuple(allow_missing)
 

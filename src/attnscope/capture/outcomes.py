@@ -20,6 +20,8 @@ def outcome_labels(model: PreTrainedModel, labels: Sequence[str] | None) -> list
     """The names of a classifier's classes."""
     count = int(model.config.num_labels or 0)
     if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Sequence):
+            raise BadInput(f"labels is a list of the names of the classes, not {type(labels).__name__}.")
         if len(labels) != count:
             raise BadInput(f"{len(labels)} labels were given for a classifier of {count} classes.")
         return list(labels)

@@ -1,6 +1,8 @@
 """A passage: one text as a model reads it, with the decoder's tokens where there is a decoder."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -22,6 +24,8 @@ class Passage:
     target: Encoded | None
     place: tuple[int, int] | None = None
     """Of a window: from where to where it reads the tokens of the text, special ones not counted."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What the card of the record says besides: of an answer, how many tokens are the prompt's, and its options."""
 
     @property
     def inputs(self) -> dict[str, Int[Tensor, " _"]]:
