@@ -181,3 +181,41 @@ def test_longest_input_is_what_the_model_really_reads(tiny, family, longest):
     if longest is not None and family != "opt":
         with pytest.raises((IndexError, RuntimeError)), torch.no_grad():
             model.model(input_ids=torch.full((1, longest + 1), 7))
+
+
+def test_special_tokens_written_in_the_text_are_not_doubled(tiny):
+    model = tiny.load("bert")
+    whole = model.record("the dogs see")
+    for text in ("[CLS] the dogs see [SEP]", "[CLS] the dogs see", "the dogs see [SEP]"):
+        record = model.record(text)
+        assert record.inputs["input_ids"].tolist() == whole.inputs["input_ids"].tolist()
+        assert (record.special, record.word_ids) == (whole.special, record.word_ids)
+        assert record.inputs["token_type_ids"].tolist() == whole.inputs["token_type_ids"].tolist()
+    assert tiny.load("t5").record("the dogs </s>", stack="encoder").tokens == ("the", "dogs", "</s>")
+
+
+def test_markers_of_a_chat_are_special_and_parts_of_no_word(byte_level):
+    import copy
+
+    tokenizer = copy.deepcopy(byte_level)
+    tokenizer.add_tokens(["<|im_start|>", "<|im_end|>"], special_tokens=True)
+    tokenizer.bos_token = "<|im_start|>"
+    encoded = encode(tokenizer, "<|im_start|>the key<|im_end|>", None, truncate=False)
+    markers = [token.startswith("<|") for token in encoded.tokens]
+    assert markers == list(encoded.special)
+    assert markers[0]
+    assert markers[-1]
+    assert [word is None for word in encoded.word_ids] == markers
+    assert encode(tokenizer, "<|im_start|>", None, truncate=False).special == (True,)  # a prompt of its own
+
+
+def test_a_token_without_a_name_is_called_by_its_number(tiny):
+    record = attnscope.load(tiny.build("gpt2", vocab_size=40), tokenizer=tiny.tokenizer("plain")).record("the dogs")
+    assert all(name for name, _ in record.prediction)
+    assert encode_ids(tiny.tokenizer("plain"), [6, 39]).tokens == ("the", "[39]")
+
+
+@pytest.mark.parametrize("text", ["the \udcff dogs", "\ud83d", ["the", "do\ud800gs"], ("the", "dogs \udfff")])
+def test_half_characters_get_one_sentence(tiny, text):
+    with pytest.raises(attnscope.BadInput, match=r"half of one \(U\+D"):
+        tiny.load("bert").record(text)

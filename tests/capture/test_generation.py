@@ -89,3 +89,67 @@ def test_teacher_forcing_reads_the_target_one_step_behind(tiny, encoder_decoder)
     labels = model.tokenizer(text_target="the dogs", return_tensors="pt")["input_ids"]
     shifted = tiny.build(encoder_decoder).prepare_decoder_input_ids_from_labels(labels)
     assert record.inputs["decoder_input_ids"].tolist() == shifted[0].tolist()
+
+
+def test_options_of_generate_are_taken_and_stand_on_the_card(tiny):
+    model = tiny.load("llama")
+    drawn = [model.record_generation("the", 12, do_sample=True, temperature=5.0, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0].tokens == drawn[1].tokens != drawn[2].tokens
+    assert drawn[0].card["generation"] == {"do_sample": True, "num_beams": 1, "temperature": 5.0, "seed": 1}
+    beams = model.record_generation("the dogs", 5, num_beams=3, heads="mean")
+    expected = tiny.build("llama").generate(
+        torch.tensor([[6, 14]]), attention_mask=torch.ones(1, 2, dtype=torch.long), max_new_tokens=5, num_beams=3,
+        do_sample=False, pad_token_id=0,
+    )  # fmt: skip
+    assert beams.inputs["input_ids"].tolist() == expected[0][: len(beams.tokens)].tolist()
+
+
+def test_drawing_without_a_seed_draws_anew_and_leaves_the_random_state_alone(tiny):
+    model = tiny.load("llama")
+    before = torch.get_rng_state()
+    drawn = [model.record_generation("the", 12, do_sample=True, temperature=9.0) for _ in range(2)]
+    assert torch.equal(before, torch.get_rng_state())
+    seeds = [record.card["generation"]["seed"] for record in drawn]
+    assert seeds[0] != seeds[1]
+    again = model.record_generation("the", 12, do_sample=True, temperature=9.0, seed=seeds[0])
+    assert again.tokens == drawn[0].tokens
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"colour": "red"}, "takes no colour"),
+        ({"num_return_sequences": 2}, "of one sequence"),
+        ({"do_sample": True, "temperature": -1.0}, "cannot generate with these options"),
+        ({"seed": -1}, "seed is a whole number"),
+        ({"stack": "cross"}, "no cross stack"),
+    ],
+)
+def test_options_that_generate_cannot_take_get_one_sentence(tiny, options, sentence):
+    with pytest.raises(attnscope.BadInput, match=sentence) as caught:
+        tiny.load("llama").record_generation("the dogs", 3, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_card_says_where_the_prompt_ends(tiny):
+    record = tiny.load("llama").record_generation(tiny.texts[1], max_new_tokens=4)
+    assert record.card["prompt_tokens"] == 4
+    assert "prompt_tokens" not in tiny.load("t5").record_generation(tiny.texts[1], max_new_tokens=4).card
+
+
+def test_a_given_answer_stands_behind_the_prompt_of_a_causal_model(tiny):
+    model = tiny.load("llama")
+    record = model.record("the dogs", text_target="see the key")
+    whole = model.record("the dogs see the key")
+    assert record.tokens == whole.tokens
+    assert record.card["prompt_tokens"] == 2
+    assert len(set(record.word_ids)) == 5
+    torch.testing.assert_close(record.weights, whole.weights)
+    several = list(model.records(["the dogs", "key"], text_targets=["see", "is red"]))
+    assert [item.card["prompt_tokens"] for item in several] == [2, 1]
+    with pytest.raises(attnscope.BadInput, match="one string"):
+        model.record("the dogs", text_target=["see"])
+    with pytest.raises(attnscope.BadInput, match="2 tokens and an answer of 39 are more than the 40"):
+        model.record("the dogs", text_target=" ".join(["key"] * 39))
+    with pytest.raises(attnscope.BadInput, match="writes no text"):
+        tiny.load("bert").record("the dogs", text_target="see")

@@ -1,6 +1,8 @@
 """Read-outs, predictions, order, estimates: what InstrumentedModel promises beyond exact weights."""
 
 import os
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -239,3 +241,51 @@ def test_real_models_equal_themselves_loaded_eager(real_model, name, auto):
     else:
         assert record.weights.shape[1] == 9
         assert record.causal
+
+
+WRONG_CALLS = """
+import attnscope
+model = attnscope.load("demo")
+text = "the key"
+calls = [
+    lambda: attnscope.load(3), lambda: attnscope.load(None), lambda: attnscope.load([]), lambda: attnscope.load(model),
+    lambda: attnscope.load("demo", tokenizer=3), lambda: attnscope.load("demo", device=3.5),
+    lambda: attnscope.load("demo", dtype=3), lambda: attnscope.load("demo", dtype="float99"),
+    lambda: attnscope.load("demo", allow_missing=[3]), lambda: attnscope.load("demo", allow_missing=3),
+    lambda: attnscope.load("demo", labels=3), lambda: attnscope.load("demo", labels="ab"),
+    lambda: attnscope.load("demo", task=[]), lambda: attnscope.load("demo", readout=[]),
+    lambda: model.record(5), lambda: model.record(None), lambda: model.record(b"the"), lambda: model.record(["the", 3]),
+    lambda: model.record((text, None)), lambda: model.record({"a": 1}),
+    lambda: model.record(text, window="9"), lambda: model.record(text, window=9, stride=2.5),
+    lambda: model.record(text, gradients="yes"), lambda: model.record(text, gradients=True, target=[1]),
+    lambda: model.record(text, gradients=True, target=True), lambda: model.record(text, quantity=[]),
+    lambda: model.record(text, heads=[]), lambda: model.record(text, stack=[]), lambda: model.record(text, values=1),
+    lambda: list(model.records(5)), lambda: list(model.records(text)), lambda: list(model.records([5])),
+    lambda: list(model.records([text], "3")), lambda: list(model.records([text], 2.5)),
+    lambda: list(model.records([text], text_targets=3)), lambda: list(model.records([text], text_targets="the")),
+    lambda: list(model.records([text], colour="red")), lambda: model.record_generation(text, "9"),
+    lambda: model.record_generation(5), lambda: model.record_generation(text, seed="x"),
+    lambda: model.estimate(True), lambda: model.estimate([None]), lambda: model.estimate(text, "3"),
+    lambda: model.tokens(5), lambda: model.probabilities([]), lambda: model.probabilities([], batch_size="x"),
+]
+for number, call in enumerate(calls):
+    try:
+        call()
+        print(number, "nothing is wrong")
+    except attnscope.BadInput as error:
+        if len(str(error).splitlines()) != 1:
+            print(number, error)
+    except Exception as error:
+        print(number, repr(error))
+"""
+
+
+def test_arguments_of_wrong_types_get_one_sentence():
+    # in a process of its own: here, the types are checked before the functions are called
+    run = subprocess.run([sys.executable, "-c", WRONG_CALLS], capture_output=True, text=True, check=True)
+    assert run.stdout == ""
+
+
+def test_a_mask_without_a_real_token_gets_one_sentence():
+    with pytest.raises(attnscope.BadInput, match="marks no token as real"):
+        attnscope.AttentionRecord.from_weights([[[[1.0, 0.0], [0.5, 0.5]]]], ["so", "long"], attention_mask=[0, 0])

@@ -191,8 +191,6 @@ def test_layers_of_a_hybrid_have_their_own_numbers(tiny: SimpleNamespace) -> Non
 def test_a_gate_behind_the_heads_forbids_values(tiny: SimpleNamespace) -> None:
     model = tiny.load("llama")
     projection = model.model.model.layers[1].self_attn.o_proj
-    plain = projection.forward
-    projection.forward = lambda states: plain(states)
     assert model.record(tiny.texts[0], values=True).values is not None
     projection.register_forward_pre_hook(lambda _, states: (states[0] * 0.5,), prepend=True)
     with pytest.raises(BadInput, match="a gate, a norm or a subtraction"):

@@ -33,67 +33,36 @@ USES = {
 }
 """What transformers registers architectures for, and what stands in its tables."""
 
-# what a setting is called, and how small it gets: the first pattern that matches the whole name
-RULES: list[tuple[str, int]] = [
-    (r".*(attn|attention|expert)_layer_period", 2),
-    (r".*(attn|attention|expert)_layer_offset", 1),
-    (r".*(mamba_d_head|mamba_head_dim)", 16),
-    (r".*mamba_d_ssm", 64),
-    (r"mamba_expand|expand", 2),
-    (r".*(linear_key_head_dim|linear_value_head_dim)", 8),
-    (r"num_feat_extract_layers|num_conv_pos_embedding_groups|num_channels|num_codebooks", 1_000_000),
-    (r"(index_|indexer_)?(topk|top_k)|index_topk|num_experts_per_tok(en)?|moe_top_?k|num_selected_experts", 2),
-    (r"n_group|topk_group|num_expert_groups?|n_groups|mamba_n_groups|ssm_n_groups", 1),
-    (r".*num_(local_|routed_|shared_)?experts|n_(routed|shared)_experts|moe_num_(shared_)?experts|num_moe_experts", 4),
-    (r".*(num_key_value_heads|num_kv_heads|n_head_kv|num_swa_key_value_heads|multi_query_group_num)", 2),
-    (
-        r"(.*_)?(num_attention_heads|num_heads|n_heads?|attention_heads|num_q_heads|nhead|encoder_attention_heads|"
-        r"decoder_attention_heads|num_query_heads|vision_heads|index_n_heads|heads)",
-        4,
-    ),
-    (
-        r"(.*_)?(num_hidden_layers|num_layers|n_layers?|encoder_layers|decoder_layers|num_encoder_layers|"
-        r"num_decoder_layers|depth|num_blocks|num_dense_layers|num_vision_layers|layers|num_block_layers)",
-        2,
-    ),
-    (r".*(first_k_dense_replace|first_dense_layers)", 1),
-    (
-        r".*(qk_rope_head_dim|rope_head_dim|qk_nope_head_dim|v_head_dim|qk_head_dim|head_dim|d_kv|kv_channels|d_head|"
-        r"dim_head|head_size|attention_head_size|index_head_dim)",
-        8,
-    ),
-    (r".*(q_lora_rank|kv_lora_rank|o_lora_rank|lora_rank|lora_r)", 8),
-    (
-        r"(.*_)?(vocab_size|n_vocab|n_token|vocabulary_size|num_codes|codebook_size|"
-        r"vocab_size_per_layer_input)",
-        VOCABULARY,
-    ),
-    (
-        r"(.*_)?(max_position_embeddings|n_positions|max_seq_len|max_sequence_length|max_source_positions|"
-        r"max_target_positions|n_ctx|seq_length|max_seq_length|block_size_max|max_length|model_max_length)",
-        128,
-    ),
-    (r"(.*_)?(image_size|img_size|input_size|target_size)", 32),
-    (r"(.*_)?(patch_size|patch_stride)", 8),
-    (
-        r"(.*_)?(intermediate_size|ffn_dim|d_ff|n_inner|d_inner|ff_dim|mlp_dim|hidden_dim|filter_size|ffn_hidden_size|"
-        r"feed_forward_size|shared_intermediate_size|encoder_ffn_dim|decoder_ffn_dim|feedforward_dim|dim_feedforward|"
-        r"feed_forward_hidden_size|expert_ffn_hidden_size|intermediate_dim|inner_dim|ffn_intermediate_size)",
-        48,
-    ),
-    (
-        r"(.*_)?(hidden_size|d_model|n_embd|dim|embed_dim|embedding_size|width|projection_dim|hidden_sz|embedding_dim|"
-        r"model_dim|emb_dim|output_dim|out_dim|out_hidden_size|rnn_hidden_size|text_embed_dim|decoder_hidden_size|"
-        r"encoder_hidden_size|embeddings_size|n_embed|channels|hidden_features|mm_hidden_size|word_embed_proj_dim|"
-        r"conv_dim|conv_pos_dim|cross_attention_hidden_size|reduced_hidden_size)",
-        32,
-    ),
-    (r"sliding_window|local_attention|attention_window|window_size|attention_chunk_size|chunk_size", 8),
-    (r".*(mamba_d_state|ssm_state_size|state_size|mamba_d_conv|conv_kernel|linear_conv_kernel_dim)", 4),
-    (r".*(linear_num_key_heads|linear_num_value_heads|mamba_num_heads|mamba_n_heads)", 4),
-    (r"num_mel_bins|num_channels_audio", 16),
-    (r".*type_vocab_size", 2),
-    (r".*hidden_size_per_layer_input", 16),
+# how small a setting gets, by the end of its name; the first rule that fits counts
+RULES: list[tuple[int, str]] = [
+    (2, "attn_layer_period attention_layer_period expert_layer_period"),
+    (1, "attn_layer_offset attention_layer_offset expert_layer_offset"),
+    (16, "mamba_head_dim"),
+    (64, "mamba_d_ssm"),
+    (8, "linear_key_head_dim linear_value_head_dim"),
+    (1_000_000, "num_feat_extract_layers num_conv_pos_embedding_groups num_channels num_codebooks"),
+    (2, "topk top_k num_experts_per_tok num_experts_per_token num_selected_experts mamba_expand expand"),
+    (1, "n_group topk_group num_expert_groups num_expert_group n_groups"),
+    (4, "num_experts num_local_experts num_routed_experts num_shared_experts n_routed_experts n_shared_experts"),
+    (4, "moe_num_experts moe_num_shared_experts num_moe_experts"),
+    (2, "num_key_value_heads num_kv_heads n_head_kv num_swa_key_value_heads multi_query_group_num"),
+    (4, "num_attention_heads num_heads n_heads n_head attention_heads num_q_heads nhead num_query_heads heads"),
+    (2, "num_hidden_layers num_layers n_layers n_layer encoder_layers decoder_layers num_blocks layers depth"),
+    (1, "first_k_dense_replace first_dense_layers"),
+    (8, "head_dim d_kv kv_channels d_head dim_head head_size q_lora_rank kv_lora_rank o_lora_rank lora_rank lora_r"),
+    (VOCABULARY, "vocab_size n_vocab n_token vocabulary_size num_codes codebook_size vocab_size_per_layer_input"),
+    (128, "max_position_embeddings n_positions max_seq_len max_sequence_length max_source_positions"),
+    (128, "max_target_positions n_ctx seq_length max_seq_length max_length model_max_length"),
+    (32, "image_size img_size input_size target_size"),
+    (8, "patch_size patch_stride"),
+    (48, "intermediate_size ffn_dim d_ff n_inner d_inner ff_dim mlp_dim hidden_dim filter_size ffn_hidden_size"),
+    (48, "feed_forward_size feedforward_dim dim_feedforward feed_forward_hidden_size intermediate_dim inner_dim"),
+    (32, "hidden_size d_model n_embd dim embedding_size width hidden_sz n_embed channels hidden_features"),
+    (32, "embeddings_size reduced_hidden_size"),
+    (8, "sliding_window local_attention attention_window window_size attention_chunk_size chunk_size"),
+    (4, "mamba_d_state ssm_state_size state_size mamba_d_conv conv_kernel linear_conv_kernel_dim"),
+    (16, "num_mel_bins hidden_size_per_layer_input"),
+    (2, "type_vocab_size"),
 ]
 LEFT_OUT = (
     "out_features",
@@ -107,6 +76,7 @@ LEFT_OUT = (
 """Settings that a configuration works out anew from its size."""
 FILLED = {"head_dim": 8, "num_key_value_heads": 4, "vocab_size": VOCABULARY, "prediction_length": 8}
 """Settings without a default."""
+LAYER_COUNTS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "depth")
 TOKEN_ID = re.compile(r"(.*_)?(token_id|token_index|token_ids|start_id|end_id)")
 KNOWN_IDS = {"pad_token_id": PAD, "bos_token_id": CLS, "eos_token_id": END, "decoder_start_token_id": END}
 
@@ -127,24 +97,20 @@ def architectures() -> dict[str, tuple[str, str]]:
 
 def tiny_model(name: str, model_type: str, implementation: str | None = None) -> PreTrainedModel:
     """A model of this class with random weights, the same at every call."""
-    kind = getattr(transformers, name, None)
-    if kind is None or not hasattr(kind, "config_class"):
-        raise NotBuilt("transformers cannot import it here (a library it needs is missing)")
     try:
+        kind = getattr(transformers, name)
         config = tiny_config(kind.config_class if kind.config_class is not None else CONFIG_MAPPING[model_type])
-        options = {} if implementation is None else {"attn_implementation": implementation}
         with torch.device("meta"):
             size = sum(parameter.numel() for parameter in kind._from_config(config).parameters())
-        if size > MOST_PARAMETERS:
-            raise NotBuilt(f"the rules leave it {size / 1e6:.0f} million parameters")
-        torch.manual_seed(0)
-        _share_out_rotations(kind, config)
-        model: PreTrainedModel = kind._from_config(config, **options)
-    except NotBuilt:
-        raise
-    except Exception as error:
+        if size <= MOST_PARAMETERS:
+            torch.manual_seed(0)
+            _share_out_rotations(kind, config)
+            options = {} if implementation is None else {"attn_implementation": implementation}
+            model: PreTrainedModel = kind._from_config(config, **options)
+            return model.eval()
+    except Exception as error:  # families fail in ways of their own when they are this small
         raise NotBuilt(f"{type(error).__name__}: {_one_line(error)}") from error
-    return model.eval()
+    raise NotBuilt(f"the rules leave it {size / 1e6:.0f} million parameters")
 
 
 def _share_out_rotations(kind: type[PreTrainedModel], config: PreTrainedConfig) -> None:
@@ -178,40 +144,33 @@ def _without_derived(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _shrunk(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, each as small as its rule says; lists over the layers as short as the layers."""
-    before = _layers_of(settings)
-    after = None if before is None else min(before, 2)
-    small: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict) and "model_type" in value:
-            small[name] = {"model_type": value["model_type"], **_without_derived(_shrunk(value))}
-        elif name in LEFT_OUT:
-            continue
-        elif value is None and name in FILLED:
-            small[name] = FILLED[name]
-        elif name == "embed_dim" and isinstance(settings.get("num_heads"), (list, tuple)):
-            small[name] = 48  # Swin and its kin have 3, 6, 12 heads
-        elif isinstance(value, bool) or value is None:
-            small[name] = value
-        elif name == "num_key_value_heads" and value == settings.get("num_attention_heads"):
-            small[name] = 4  # these families do not group their queries
-        elif isinstance(value, int):
-            small[name] = _small_number(name, value)
-        elif isinstance(value, (list, tuple)) and before and len(value) == before:
-            small[name] = _few(list(value), after or 2)
-        else:
-            small[name] = value
-    for name in small:
-        if isinstance(small[name], list) and name == "layer_types":
-            count = len(small[name])
-            for layers in ("num_hidden_layers", "n_layer", "num_layers"):
-                if layers in small:
-                    small[layers] = count
+    layers = _layers_of(settings)
+    small = {name: _small(name, value, settings, layers) for name, value in settings.items() if name not in LEFT_OUT}
+    if isinstance(small.get("layer_types"), list):
+        for name in LAYER_COUNTS[:3]:
+            if name in small:
+                small[name] = len(small["layer_types"])
     return small
 
 
+def _small(name: str, value: Any, settings: dict[str, Any], layers: int | None) -> Any:
+    """One setting, small."""
+    if isinstance(value, dict) and "model_type" in value:
+        return {"model_type": value["model_type"], **_without_derived(_shrunk(value))}
+    if value is None:
+        return FILLED.get(name)
+    if name == "embed_dim" and isinstance(settings.get("num_heads"), (list, tuple)):
+        return value if isinstance(value, (list, tuple)) else 48  # Swin and its kin have 3, 6, 12 heads
+    if isinstance(value, int) and not isinstance(value, bool):
+        ungrouped = name == "num_key_value_heads" and value == settings.get("num_attention_heads")
+        return 4 if ungrouped else _small_number(name, value)
+    if isinstance(value, (list, tuple)) and layers and len(value) == layers:
+        return _few(list(value), min(layers, 2))
+    return value
+
+
 def _layers_of(settings: dict[str, Any]) -> int | None:
-    names = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "depth")
-    return next((settings[name] for name in names if isinstance(settings.get(name), int)), None)
+    return next((settings[name] for name in LAYER_COUNTS if isinstance(settings.get(name), int)), None)
 
 
 def _few(values: list[Any], least: int) -> list[Any]:
@@ -225,8 +184,8 @@ def _few(values: list[Any], least: int) -> list[Any]:
 def _small_number(name: str, value: int) -> int:
     if TOKEN_ID.fullmatch(name):
         return value
-    for pattern, size in RULES:
-        if re.fullmatch(pattern, name):
+    for size, endings in RULES:
+        if any(name == ending or name.endswith(f"_{ending}") for ending in endings.split()):
             return min(value, size) if value > 0 else value
     return value
 

@@ -45,12 +45,12 @@ def main(names: list[str]) -> int:
             for verdict in pool.map(judge, waiting[start : start + TOGETHER]):
                 kept.append(verdict)
                 if names:
-                    print(f"{verdict.name}: {verdict.verdict} {verdict.note}")
+                    sys.stdout.write(f"{verdict.name}: {verdict.verdict} {verdict.note}\n")
                 else:
                     with KEPT.open("a") as file:
                         file.write(json.dumps(verdict.as_row()) + "\n")
     counts = Counter(verdict.verdict for verdict in kept)
-    print(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
+    sys.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "\n")
     if not names:
         with written_atomically(PAGE) as temporary:
             temporary.write_text(page(sorted(kept, key=lambda verdict: verdict.name.lower()), counts))
@@ -66,25 +66,27 @@ ORDER = {
     "not built": "Could not be built here",
 }
 EXPLAINED = {
-    "exact": "Recorded, and equal to the attentions that the same model returns when it is loaded eager, to 1e-5; where a model returns none itself,"
-    " weights × values equal what each layer put out.",
+    "exact": "Recorded, and equal to the attentions that the same model returns when it is loaded eager, to 1e-5;"
+    " where a model returns none itself, weights × values equal what each layer put out. A short text is the same alone"
+    " and in a batch with a longer one.",
     "refused": "attnscope says in one sentence why these are not recorded.",
-    "not built": "A tiny model could not be made by the rules, or does not run by itself when it is that small, or needs a library that is not there:"
-    " nothing is said about them here, and the self-check speaks when one is recorded.",
+    "not built": "A tiny model could not be made by the rules, does not run by itself when it is that small, or needs a"
+    " library that is not there. Nothing is said about these here; the self-check speaks when one is recorded.",
 }
 
 
 def page(verdicts: list[Verdict], counts: Counter[str]) -> str:
     """The table in the docs."""
     tried = sum(counts.values()) - counts["not built"]
-    parts = [
-        "# Families",
-        "<!-- written by make census -->",
-        f"transformers {transformers.__version__} registers {len(verdicts)} architectures for text, pictures and sound. `make census` makes a tiny model of"
-        " each from its own configuration, shrunk by rules, with random weights; records it in every stack; and compares it with the same model loaded"
-        f" eager. Of {tried} that could be made, **{counts['exact']} are exact, {counts['refused']} are refused with a sentence,"
-        f" {counts['wrong']} are wrong and {counts['raw error']} end in a raw error**; {counts['not built']} could not be made.",
-    ]
+    registered = f"transformers {transformers.__version__} registers {len(verdicts)} architectures"
+    summary = (
+        f"{registered} for text, pictures and sound. `make census` makes a tiny model of each from its own"
+        " configuration, shrunk by rules, with random weights; records it in every stack; and compares it with the same model loaded"
+        f" eager. Of {tried} that could be made, **{counts['exact']} are exact, {counts['refused']} are refused with a"
+        f" sentence, {counts['wrong']} are wrong and {counts['raw error']} end in a raw error**; {counts['not built']}"
+        " could not be made."
+    )
+    parts = ["# Families", "<!-- written by make census -->", summary]
     for verdict, title in ORDER.items():
         rows = [row for row in verdicts if row.verdict == verdict]
         if not rows:

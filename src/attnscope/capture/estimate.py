@@ -2,10 +2,38 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from transformers import PreTrainedModel
+
+from ..errors import BadInput
 from .batching import by_length, windows
+from .families import size_of
+from .request import Request
 
 FLOAT32_BYTES = 4
+COPIES_OF_CAUSAL_RECORD = 2.0
+"""Beside a layer's weights and the record's: what looking for weights ahead of the diagonal takes, and the slack of
+the allocator, as measured on SmolLM2 at 256 to 1,157 tokens."""
+COPIES_OF_RECORD = 0.5
+"""The same where nothing is looked for ahead, as measured on MiniLM."""
+COPIES_OF_LAYER = 3
+"""What one layer holds while it computes: scores, masked scores, their softmax."""
+COPIES_OF_BIAS = 4
+WIDTHS_KEPT_FOR_GRADIENTS = 24
+"""How many numbers a layer keeps of each token for the backward pass, in units of the model's width."""
+MEMORY = Path("/proc/meminfo")
+
+
+@dataclass(frozen=True)
+class Size:
+    """What of a model decides how much a record of it takes."""
+
+    layers: int
+    heads: int
+    width: int
+    outcomes: int
+    """How many numbers it gives for each token: its vocabulary, or none."""
 
 
 @dataclass(frozen=True)
@@ -16,48 +44,112 @@ class Estimate:
     longest: int
     forward_passes: int
     record_bytes: int
-    """All records together, as float32."""
+    """The weights of all records together, as float32."""
     peak_bytes: int
-    """What is alive at once: the model's own attention of a batch, and the records that wait for their turn."""
+    """What is alive at once beside the model: attention, outputs, the records that wait for their turn, and copies."""
     head_mean_bytes: int
-    """All records together with heads="mean"."""
+    """The weights of all records together with heads="mean"."""
     generates: bool
     """Whether the model first writes its own output for each text, which takes further passes."""
 
     def __str__(self) -> str:
         passes = "1 forward pass" if self.forward_passes == 1 else f"{self.forward_passes} forward passes"
         writing = " after writing the output of each text" if self.generates else ""
-        words = _in_words
+        words = in_words
         return (
             f"{self.texts} text(s) of up to {self.longest} tokens: {passes}{writing}, {words(self.record_bytes)} of"
             f" attention weights ({words(self.peak_bytes)} at peak; {words(self.head_mean_bytes)} with heads='mean')"
         )
 
 
+def size_for_estimate(model: PreTrainedModel, request: Request, task: str) -> Size | None:
+    """What the configuration tells of a stack, or None where it does not tell its layers and heads."""
+    size = size_of(model, request.stack)
+    if size is None:
+        return None
+    config = model.config.get_text_config()
+    width = getattr(config, "hidden_size", None) or getattr(config, "d_model", None)
+    table = model.get_output_embeddings() if task in ("causal_lm", "masked_lm", "encoder_decoder") else None
+    outcomes = 0 if table is None else int(getattr(table, "out_features", 0))
+    return Size(*size, width=width if isinstance(width, int) else 0, outcomes=outcomes)
+
+
 def estimate_of(
-    lengths: Sequence[int], batch_size: int, layers: int, heads: int, *, padded: bool, generates: bool
+    lengths: Sequence[int], batch_size: int, size: Size, request: Request, *, padded: bool, generates: bool
 ) -> Estimate:
     """From the tokens of each text and the size of the stack; a decoder's output is as long as its source here."""
-    per_pair = layers * heads * FLOAT32_BYTES
-    passes, peak = 0, 0
+    kept_heads = size.heads if request.heads == "all" else 1
+    per_pair = size.layers * kept_heads * FLOAT32_BYTES
+    passes, peak = 0, 0.0
     for window in windows(lengths, batch_size, lambda length: per_pair * length**2):
         batches = by_length(window, batch_size if padded else 1)
-        largest = max(len(batch) * max(window[position] for position in batch) ** 2 for batch in batches)
         passes += len(batches)
-        peak = max(peak, per_pair * (largest + sum(length**2 for length in window)))
-    record_bytes = sum(per_pair * length**2 for length in lengths)
+        records = sum(_record_bytes(length, per_pair, size, request) for length in window)
+        running = max(_batch_bytes([window[place] for place in batch], per_pair, size, request) for batch in batches)
+        peak = max(peak, records + running)
+    weights = sum(per_pair * length**2 for length in lengths)
     return Estimate(
         texts=len(lengths),
         longest=max(lengths),
         forward_passes=passes,
-        record_bytes=record_bytes,
-        peak_bytes=peak,
-        head_mean_bytes=record_bytes // heads,
+        record_bytes=weights,
+        peak_bytes=int(peak),
+        head_mean_bytes=weights // kept_heads,
         generates=generates,
     )
 
 
-def _in_words(count: int | float) -> str:
+def _record_bytes(length: int, per_pair: int, size: Size, request: Request) -> int:
+    """What the record of a text holds."""
+    weights = per_pair * length**2 * (2 if request.gradients and request.heads == "all" else 1)
+    return weights + length * _vector_bytes(size, request)
+
+
+def _vector_bytes(size: Size, request: Request) -> int:
+    """The queries, keys and values of one token."""
+    of_heads = size.layers * size.width * FLOAT32_BYTES
+    return of_heads * (2 * request.queries_and_keys + size.heads * request.values)
+
+
+def _batch_bytes(lengths: Sequence[int], per_pair: int, size: Size, request: Request) -> float:
+    """What is alive while a batch runs and its records are made, beside those records."""
+    tokens = len(lengths) * max(lengths)
+    pairs = len(lengths) * max(lengths) ** 2
+    copies = COPIES_OF_CAUSAL_RECORD if request.stack == "decoder" else COPIES_OF_RECORD
+    held = per_pair * (pairs + copies * max(lengths) ** 2) + tokens * _vector_bytes(size, request)
+    held += COPIES_OF_LAYER * size.heads * FLOAT32_BYTES * pairs
+    held += size.outcomes * FLOAT32_BYTES * tokens
+    if request.queries_and_keys:
+        held += COPIES_OF_BIAS * size.layers * FLOAT32_BYTES * pairs
+    if request.gradients:
+        held += per_pair * pairs * (request.heads == "all")
+        held += WIDTHS_KEPT_FOR_GRADIENTS * size.width * size.layers * FLOAT32_BYTES * tokens
+    return held
+
+
+def available_bytes() -> int | None:
+    """How much memory there is for more, or None where the system does not say."""
+    try:
+        lines = MEMORY.read_text().splitlines()
+    except OSError:
+        return None
+    found = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if found is None else int(found) * 1024
+
+
+def refuse_too_large(estimate: Estimate) -> None:
+    """Refuse what does not fit into memory: the system would kill the process in the midst of it."""
+    available = available_bytes()
+    if available is not None and estimate.peak_bytes > available:
+        raise BadInput(
+            f"Recording {estimate.longest} tokens takes about {in_words(estimate.peak_bytes)} of memory, and"
+            f' {in_words(available)} are free: pass heads="mean", record the text in parts with window=, or run fewer'
+            " texts at a time."
+        )
+
+
+def in_words(count: int | float) -> str:
+    """A number of bytes, in three figures."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

@@ -1,27 +1,40 @@
 """`load`: a model by hub name, local folder, or as an object, ready to be recorded."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
+from .adapters import adapter_in, with_adapter, without_wrapper
 from .model import InstrumentedModel
 from .reader import reader_of
+from .vocabulary import check_vocabulary, tokenizer_at
+from .weights import complete_model
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Models that come with the package, as ordinary folders; `load("demo")` is one of them."""
 LAB_MODEL = "lab_model.json"
 """What a folder of a model of the lab has in place of a config.json."""
+SHARD_INDEX = "model.safetensors.index.json"
+LONGEST_NAME = 4096
+LONGEST_PART = 255
+"""No folder has a longer path, nor a part of it more bytes; no name on the hub comes near either."""
+PLACE_OPTIONS = ("token", "subfolder", "cache_dir", "local_files_only", "force_download", "proxies")
+"""Options of transformers that say where files are: for the weights, the configuration and the tokenizer alike."""
+
+log = logging.getLogger("attnscope")
 
 
 def load(
-    model: str | Path | PreTrainedModel,
+    model: str | Path | torch.nn.Module,
     *,
     tokenizer: PreTrainedTokenizerBase | str | Path | None = None,
     task: str | None = None,
@@ -31,34 +44,168 @@ def load(
     device: str | torch.device | None = None,
     revision: str | None = None,
     trust_remote_code: bool = False,
+    allow_missing: bool | Sequence[str] = False,
+    **options: Any,
 ) -> InstrumentedModel:
     """Make a model ready to be recorded.
 
-    `model` is a hub name, a local folder, a loaded Hugging Face model (give its `tokenizer` too), or `"demo"`. Task,
-    read-out and labels are found from the architecture; `task`, `readout` ("first", "last", "mean" or "mask") and
-    `labels` override them. A model passed in keeps its dtype, device and attention implementation; one loaded here is
-    float32 on a CPU unless `dtype` says otherwise.
+    `model` is a hub name, a local folder (also of a PEFT adapter), a loaded Hugging Face model or `PeftModel` (give its
+    `tokenizer` too), or `"demo"`. Task, read-out and labels are found from the architecture; `task`, `readout`
+    ("first", "last", "mean" or "mask") and `labels` override them. A model passed in keeps its dtype, device and
+    attention implementation; one loaded here is float32 on a CPU unless `dtype` says otherwise.
+
+    A model whose file lacks some of its weights is refused, for they would be random numbers: `allow_missing=True`
+    takes it all the same, `allow_missing=["classifier"]` only where the missing names begin so. Other `options` are
+    those of transformers' `from_pretrained`: `device_map`, `quantization_config`, `token`, `subfolder` and so on.
 
     >>> load("demo").record("the key to the cabinets").prediction[0][0]
     'singular'
 
     """
-    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+    place = {"revision": revision, "trust_remote_code": trust_remote_code}
+    place |= {name: options.pop(name) for name in PLACE_OPTIONS if name in options}
+    model = without_wrapper(model)
     if isinstance(model, PreTrainedModel):
         if dtype is not None or device is not None:
             raise BadInput(
                 "A model passed in keeps its dtype and device: change them before, or give its name instead."
             )
-        loaded, name = model, str(model.config.name_or_path)
+        if options:
+            raise BadInput(f"A model passed in is loaded already: leave {', '.join(options)} out, or give its name.")
+        loaded, beside = model, [str(model.config.name_or_path)]
     elif isinstance(model, (str, Path)):
-        shipped = SHIPPED / str(model)
-        name = str(shipped if str(model) and (shipped / "config.json").is_file() else model)
-        loaded = _loaded(name, dtype, device, revision, trust_remote_code)
+        name = _checked_name(str(model))
+        if dtype is not None:
+            options["dtype"] = dtype
+        loaded, beside = _loaded(name, device, place, _prefixes(allow_missing), options)
     else:
         raise BadInput(f"load takes a name, a folder or a Hugging Face model, not {type(model).__name__}.")
-    if isinstance(tokenizer, (str, Path)) or (tokenizer is None and reads_text(loaded)):
-        tokenizer = _tokenizer(name if tokenizer is None else str(tokenizer), revision, trust_remote_code)
-    return InstrumentedModel(reader_of(loaded, tokenizer, task, readout, labels))
+    tokenizer = _checked_tokenizer(tokenizer, loaded, beside, place)
+    reader = reader_of(loaded, tokenizer, task, readout, labels)
+    if beside[0]:
+        loaded.config.name_or_path = beside[0]  # a base with an adapter is called by the adapter
+    return InstrumentedModel(reader)
+
+
+def _checked_tokenizer(
+    tokenizer: PreTrainedTokenizerBase | str | Path | None,
+    model: PreTrainedModel,
+    beside: Sequence[str],
+    place: Mapping[str, Any],
+) -> PreTrainedTokenizerBase | None:
+    """The tokenizer that was given or lies beside the model, and fits it; none for what reads no text."""
+    if tokenizer is None and not reads_text(model):
+        return None
+    if tokenizer is None or isinstance(tokenizer, (str, Path)):
+        tokenizer = tokenizer_at(beside if tokenizer is None else [str(tokenizer)], place)
+    elif not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise BadInput(f"tokenizer= is a tokenizer of transformers, or its name, not {type(tokenizer).__name__}.")
+    check_vocabulary(tokenizer, model)
+    return tokenizer
+
+
+def _checked_name(name: str) -> str:
+    """The name or folder of a model; that of a model shipped with the package is its folder."""
+    if not name:
+        raise BadInput('A model needs a name: a hub name, a local folder, or "demo".')
+    if len(name) > LONGEST_NAME or any(len(part.encode(errors="replace")) > LONGEST_PART for part in Path(name).parts):
+        raise BadInput(f"The name of a model cannot be {len(name):,} characters long: give a hub name or a folder.")
+    if not name.isprintable():  # control characters, or bytes that are not UTF-8
+        raise BadInput(f"The name {name!a} has characters that cannot be printed: rename the folder.")
+    shipped = SHIPPED / name
+    if (shipped / "config.json").is_file():
+        return str(shipped)
+    folder = Path(name)
+    if not folder.is_dir():
+        if name.endswith(("/", "\\")):
+            raise BadInput(f"There is no folder {name}.")
+        if folder.is_file():
+            raise BadInput(f"{name} is a file: give the folder of the model.")
+    return name
+
+
+def _prefixes(allow_missing: bool | Sequence[str]) -> tuple[str, ...]:
+    """The beginnings of the names of weights that may be missing: every name begins with nothing."""
+    if isinstance(allow_missing, bool):
+        return ("",) if allow_missing else ()
+    listed = isinstance(allow_missing, Sequence) and not isinstance(allow_missing, str)
+    if not listed or not all(isinstance(prefix, str) for prefix in allow_missing):
+        raise BadInput('allow_missing is True or a list of how names of weights begin, such as ["classifier"].')
+    return tuple(allow_missing)
+
+
+def _loaded(
+    name: str,
+    device: str | torch.device | None,
+    place: Mapping[str, Any],
+    allowed: tuple[str, ...],
+    options: dict[str, Any],
+) -> tuple[PreTrainedModel, list[str]]:
+    """The model, and the names at which its tokenizer may be found."""
+    on_cpu = _checked_device(device)
+    adapter = adapter_in(name)
+    base = name if adapter is None else _checked_name(adapter.base)
+    with _in_one_sentence(base):
+        config = _configuration(base, place, {} if adapter is None else adapter.config_options)
+        kind = _class_of(base, config) if adapter is None or adapter.kind is None else adapter.kind
+        own = {"dtype": torch.float32 if on_cpu else "auto", "use_safetensors": True}  # a pickle can run code
+        options = {**own, **options, **place, "config": config}
+        fresh = allowed if adapter is None else (*allowed, *adapter.own_modules)
+        model = complete_model(base, kind, options, fresh)
+    if adapter is not None:
+        with _in_one_sentence(name):
+            model = with_adapter(model, adapter)
+    with _in_one_sentence(name):
+        placed: PreTrainedModel = model.eval() if device is None else model.eval().to(device)
+    return placed, list(dict.fromkeys([name, base]))
+
+
+def _checked_device(device: str | torch.device | None) -> bool:
+    """Whether the model will run on the CPU; a device that is not there is refused before anything is read."""
+    if device is None:
+        return True
+    try:
+        torch.empty(0, device=device)
+        return torch.device(device).type == "cpu"
+    except (RuntimeError, AssertionError, TypeError, ValueError):
+        raise BadInput(f"There is no device {str(device)!r} here: leave device= out to stay on the CPU.") from None
+
+
+def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, Any]) -> PreTrainedConfig:
+    folder = Path(name)
+    if folder.is_dir():
+        file = folder / (place.get("subfolder") or "") / "config.json"
+        if not file.is_file():
+            raise BadInput(_other_folder(folder))
+        if not isinstance(_json(file), dict):
+            raise BadInput(f"The config.json of {name} is no JSON object, so it describes no model.")
+        _check_weight_files(file.parent)
+    config: PreTrainedConfig = AutoConfig.from_pretrained(name, **place, **changes)
+    return config
+
+
+def _json(file: Path) -> Any:
+    """What a file of JSON says, or None where it is damaged."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _check_weight_files(folder: Path) -> None:
+    """Refuse pickles, which can run code, and shards outside of the folder."""
+    index = folder / SHARD_INDEX
+    if index.is_file():
+        found = _json(index)
+        shards = found.get("weight_map") if isinstance(found, dict) else None
+        names = list(shards.values()) if isinstance(shards, dict) else [None]
+        if not all(isinstance(name, str) and Path(name).name == name for name in names):
+            raise BadInput(f"{SHARD_INDEX} in {folder} does not list weights in files of that folder.")
+    elif not any(folder.glob("*.safetensors")) and any(folder.glob("*.bin")):
+        raise BadInput(
+            f"The folder {folder} has its weights in a pickle (.bin), which can run code as it is read: load it with"
+            " transformers where you trust it, and save it with save_pretrained, which writes safetensors."
+        )
 
 
 def reads_text(model: PreTrainedModel) -> bool:
@@ -73,42 +220,37 @@ def _other_folder(folder: Path) -> str:
     return f"The folder {folder} holds no model: it has no config.json."
 
 
-def _loaded(
-    name: str, dtype: torch.dtype | str | None, device: str | torch.device | None, revision: str | None, trust: bool
-) -> PreTrainedModel:
-    if not name:
-        raise BadInput('A model needs a name: a hub name, a local folder, or "demo".')
-    if name.endswith(("/", "\\")) and not Path(name).is_dir():
-        raise BadInput(f"There is no folder {name}.")
-    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-        raise BadInput(_other_folder(Path(name)))
-    options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust}
+def _class_of(name: str, config: PreTrainedConfig) -> Any:
+    """A class of transformers is taken as it is named, with its head; code from elsewhere goes through AutoModel."""
+    named = config.architectures or []
+    if not isinstance(named, list) or not all(isinstance(architecture, str) for architecture in named):
+        raise BadInput(f"architectures in the config.json of {name} is no list of names of classes.")
+    if not named:
+        return AutoModel
+    kind = getattr(transformers, named[0], None)
+    if isinstance(kind, type) and issubclass(kind, PreTrainedModel):
+        return kind
+    if not hasattr(config, "auto_map"):
+        log.warning("transformers has no class %s: %s is read without its head.", ascii(named[0]), name)
+    return AutoModel
+
+
+@contextmanager
+def _in_one_sentence(name: str) -> Iterator[None]:
+    """Whatever a stranger's folder makes transformers raise, told in one sentence."""
     try:
-        on_cpu = device is None or torch.device(device).type == "cpu"
-        config = AutoConfig.from_pretrained(name, **options)
-        architecture = (config.architectures or ["AutoModel"])[0]
-        # a class of transformers is taken as it is named, with its head; code from elsewhere goes through AutoModel
-        kind = getattr(transformers, architecture, AutoModel)
-        options |= {"config": config, "dtype": dtype or (torch.float32 if on_cpu else "auto")}
-        model, found = kind.from_pretrained(name, output_loading_info=True, **options)
-        if _lacks_head(model, found["missing_keys"]):
-            model = AutoModel.from_pretrained(name, **options)
-        placed: PreTrainedModel = model.eval() if device is None else model.eval().to(device)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".:") if str(error).strip() else type(error).__name__
-        raise BadInput(f'The model "{name}" cannot be loaded: {reason}.') from None
-    return placed
+        yield
+    except BadInput:
+        raise
+    except Exception as error:  # noqa: BLE001 # a folder can be broken in more ways than transformers foresees
+        raise BadInput(f'The model "{name}" cannot be loaded: {_reason(error)}.') from None
 
 
-def _lacks_head(model: Any, missing: Iterable[str]) -> bool:
-    """Whether weights of the head are not in the file: it would answer at random, where the body below is sound."""
-    body = f"{model.base_model_prefix}."
-    return any(not key.startswith(body) for key in missing) and hasattr(model, model.base_model_prefix)
-
-
-def _tokenizer(name: str, revision: str | None, trust: bool) -> PreTrainedTokenizerBase:
-    try:
-        return AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust)
-    except (OSError, ValueError, KeyError, TypeError):
-        where = f'at "{name}"' if name else "beside this model"
-        raise BadInput(f"There is no tokenizer {where}: pass one as tokenizer=.") from None
+def _reason(error: Exception) -> str:
+    lines = [line.strip().rstrip(".:") for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if "ignore_mismatched_sizes" in lines[0]:
+        return "weights in its file have other shapes than its config.json asks for"
+    if isinstance(error, (OSError, ValueError, RuntimeError, ImportError)):
+        return lines[0]
+    what = lines[1] if len(lines) > 1 else f"{type(error).__name__}: {lines[0]}"
+    return f"its files are not what transformers expects ({what})"

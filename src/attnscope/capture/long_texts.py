@@ -17,6 +17,8 @@ def windows_of(encoded: Encoded, text: Text, window: int, stride: int | None) ->
     """
     if isinstance(text, tuple):
         raise BadInput("A pair of texts cannot be cut into windows: give one text.")
+    if all(encoded.special):
+        raise BadInput("A text of special tokens alone cannot be cut into windows.")
     before = next(place for place, quiet in enumerate(encoded.special) if not quiet)
     after = next(place for place, quiet in enumerate(reversed(encoded.special)) if not quiet)
     room = window - before - after

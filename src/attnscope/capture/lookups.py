@@ -18,7 +18,7 @@ def lookups(model: PreTrainedModel) -> list[nn.Module]:
         return [holder.get_input_embeddings() for holder in holders]
     except NotImplementedError:
         raise BadInput(
-            f"{type(model).__name__} does not look its tokens up in one table, so there are no embeddings to begin from."
+            f"{type(model).__name__} looks its tokens up in no table, so there are no embeddings to begin from."
         ) from None
 
 

@@ -1,7 +1,10 @@
 """InstrumentedModel: a model whose attention can be read, and which can be run again."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
 from numbers import Integral
+from types import NoneType
 from typing import Any, overload
 
 import torch
@@ -15,21 +18,22 @@ from ..record.attention import Stack
 from ..record.model import Inputs
 from . import rerun
 from .batching import by_length, windows
-from .encoding import encode
-from .estimate import Estimate, estimate_of
+from .estimate import Estimate, estimate_of, refuse_too_large, size_for_estimate
 from .families import size_of
 from .forward import capture
-from .generation import generated
+from .generation import checked_generation, generated
 from .long_texts import windows_of, with_places
 from .outcomes import resolved_target
 from .passage import Passage
 from .reader import Reader
-from .reading import record_bytes, source_of, target_of, with_decoder_inputs
-from .request import Request, checked_request
+from .reading import answered, record_bytes, source_of, target_of, with_decoder_inputs
+from .request import Request, check_names, checked_count, checked_request
 from .senses import record_inputs
 
 WINDOWS_TOGETHER = 16
 """How many windows of a long text run as one batch."""
+PLAIN = (str, int, float, NoneType)
+"""What of the options of `generate` a card can hold."""
 
 
 class InstrumentedModel:
@@ -68,7 +72,7 @@ class InstrumentedModel:
 
     def tokens(self, text: Text, truncate: bool = False) -> tuple[str, ...]:
         """The tokens of a text, as the model reads it."""
-        return encode(self.tokenizer, text, self.reader.longest, truncate=truncate).tokens
+        return source_of(self.reader, text, longest=self.reader.longest, truncate=truncate).tokens
 
     @overload
     def record(self, text: Text, *, window: None = None, stride: None = None, **options: Any) -> AttentionRecord: ...
@@ -105,10 +109,11 @@ class InstrumentedModel:
         are then the tokens, named by their place, and `record.grid` has the rows and columns of a picture.
 
         `stack` is encoder, decoder or cross; an encoder-decoder records its cross-attention by default, over
-        `text_target` or else over its own greedy output. `gradients` adds the gradients of `target` (a class or token,
-        `"sum"` of all, or the prediction) with respect to embeddings and attention; `quantity` says whether of its
-        logit, its probability or the `difference` to the next best. `heads="mean"` keeps only the mean over heads, for
-        long inputs.
+        `text_target` or else over its own greedy output. A causal model reads `text_target` as the answer behind the
+        text (`card["prompt_tokens"]` tells where it begins). `gradients` adds the gradients of `target` (a class or
+        token, `"sum"` of all, or the prediction) with respect to embeddings and attention; `quantity` says whether of
+        its logit, its probability or the `difference` to the next best. `heads="mean"` keeps only the mean over heads,
+        for long inputs.
 
         The first time a loaded model is recorded, what is observed is compared with a run that nobody observes, and the
         weights of each layer with what the layer put out; a model that fails is refused. `verify="always"` compares
@@ -138,6 +143,9 @@ class InstrumentedModel:
             return record_inputs(self.reader, inputs, request)
         assert text is not None  # noqa: S101 -- one of the two is there
         if window is not None:
+            checked_count("window", window)
+            if stride is not None:
+                checked_count("stride", stride)
             return self._windows(text, text_target, window, stride, request)
         if stride is not None:
             raise BadInput("stride= is how far windows lie apart: give window= too.")
@@ -165,10 +173,13 @@ class InstrumentedModel:
         **options: Any,
     ) -> Iterator[AttentionRecord]:
         """What the model does on each text, in order, texts of like length together. Options as in `record`."""
-        if batch_size < 1:
-            raise BadInput(f"batch_size must be at least 1, not {batch_size}.")
+        checked_count("batch_size", batch_size)
         if isinstance(texts, str):
             raise BadInput("records takes several texts; for one, use record(text).")
+        for name, several in (("texts", texts), ("text_targets", text_targets)):
+            if isinstance(several, str) or not isinstance(several, (Iterable, NoneType)):
+                raise BadInput(f"records takes a list of {name}, not {type(several).__name__}.")
+        check_names("records", options)
         request = checked_request(self.stacks, **options)
         return self._streamed(texts, text_targets, batch_size, truncate, request)
 
@@ -201,15 +212,33 @@ class InstrumentedModel:
                 raise BadInput(f"Text {number}: {error}") from None
 
     def record_generation(
-        self, prompt: Text, max_new_tokens: int = 20, *, truncate: bool = False, **options: Any
+        self,
+        prompt: Text,
+        max_new_tokens: int = 20,
+        *,
+        truncate: bool = False,
+        seed: int | None = None,
+        **options: Any,
     ) -> AttentionRecord:
-        """Generate greedily, then record the whole sequence in one forward pass. Options as in `record`."""
-        request = checked_request(self.stacks, **options)
+        """Generate, then record the whole sequence in one forward pass.
+
+        Options are those of `record` and of transformers' `generate` (`do_sample`, `temperature`, `num_beams` …);
+        without any of the latter the text is greedy. `card["prompt_tokens"]` says how many tokens of a causal model
+        are the prompt. The read-out is the last token, which foretells what would come next: token `n` of the answer
+        was foretold at position `n - 1`, so `scores.at(query=n - 1)` is what it was made from.
+        """
+        known = signature(checked_request).parameters
+        request = checked_request(self.stacks, **{name: options.pop(name) for name in list(options) if name in known})
+        generation = checked_generation(options, seed)
         if self.task not in ("causal_lm", "encoder_decoder"):
             raise BadInput(f"{type(self.model).__name__} does not generate text; use record(text).")
         source = source_of(self.reader, prompt, longest=self.reader.longest, truncate=truncate)
-        written = generated(self.reader, source, max_new_tokens)
-        passage = Passage(prompt, source, written) if self.reader.has_both_sides else Passage(prompt, written, None)
+        written = generated(self.reader, source, max_new_tokens, generation)
+        notes = {"generation": {name: value for name, value in generation.items() if isinstance(value, PLAIN)}}
+        if self.reader.has_both_sides:
+            passage = Passage(prompt, source, written, notes=notes)
+        else:
+            passage = Passage(prompt, written, None, notes={"prompt_tokens": len(source), **notes})
         return next(self._in_order([passage], 1, request))
 
     @property
@@ -249,45 +278,68 @@ class InstrumentedModel:
         return torch.cat([values for values, _ in found]), torch.cat([gradients for _, gradients in found])
 
     def estimate(
-        self, text_or_lengths: Any, batch_size: int = 16, *, stack: str | None = None, heads: str = "all"
+        self,
+        text_or_lengths: Any,
+        batch_size: int = 16,
+        *,
+        stack: str | None = None,
+        heads: str = "all",
+        **options: Any,
     ) -> Estimate:
         """Bytes and forward passes needed, before running: for a text, texts, or numbers of tokens.
 
-        A list is several texts here, also a list of words. A decoder's output is taken to be as long as its source.
+        Options as in `record`: gradients, queries, keys and values are counted in `peak_bytes`. A list is several texts
+        here, also a list of words. A decoder's output is taken to be as long as its source.
         """
-        one = isinstance(text_or_lengths, (str, tuple, Integral))
+        checked_count("batch_size", batch_size)
+        one = isinstance(text_or_lengths, (str, tuple, int))
+        if not one and not isinstance(text_or_lengths, Iterable):
+            raise BadInput(f"estimate takes a text, texts, or numbers of tokens, not {type(text_or_lengths).__name__}.")
         items = [text_or_lengths] if one else list(text_or_lengths)
         if not items:
             raise BadInput("There is nothing to estimate: give a text, texts, or numbers of tokens.")
         lengths = [
-            int(item) if isinstance(item, Integral) else len(encode(self.tokenizer, item, None, truncate=False))
+            checked_count("A number of tokens", item)
+            if isinstance(item, (Integral, float))
+            else len(source_of(self.reader, item, longest=None, truncate=False))
             for item in items
         ]
-        request = checked_request(self.stacks, stack=stack, heads=heads)
-        size = size_of(self.model, request.stack)
-        if size is None:
+        check_names("estimate", options)
+        found = self._estimate(lengths, batch_size, checked_request(self.stacks, stack=stack, heads=heads, **options))
+        if found is None:
             raise BadInput(f"The configuration of {type(self.model).__name__} does not tell its layers and heads.")
-        layers, kept_heads = size if heads == "all" else (size[0], 1)
+        return found
+
+    def _estimate(self, lengths: Sequence[int], batch_size: int, request: Request) -> Estimate | None:
+        size = size_for_estimate(self.model, request, self.task)
+        if size is None:
+            return None
         writes = self.reader.has_both_sides and self.task != "classifier" and request.stack != "encoder"
-        return estimate_of(lengths, batch_size, layers, kept_heads, padded=self.reader.takes_padding, generates=writes)
+        return estimate_of(lengths, batch_size, size, request, padded=self.reader.takes_padding, generates=writes)
 
     def _batch_limit(self, batch_size: int) -> int:
         return batch_size if self.reader.takes_padding else 1
 
     def _passage(self, text: Text, text_target: Text | None, truncate: bool) -> Passage:
         source = source_of(self.reader, text, longest=self.reader.longest, truncate=truncate)
+        if text_target is not None and self.task == "causal_lm":
+            return answered(self.reader, text, source, text_target)
         return Passage(text, source, target_of(self.reader, text_target, truncate=truncate))
 
     def _in_order(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
         """Run passages of like length together, and give their records in the order of the passages."""
         size = self._batch_limit(batch_size)
+        price = self._estimate([len(passage.source) for passage in passages], size, request)
+        if price is not None and self.model.device.type == "cpu":
+            refuse_too_large(price)
         whole = with_decoder_inputs(self.reader, passages, request.stack, size)
         records: dict[int, AttentionRecord] = {}
         for batch in by_length([len(passage.source) for passage in whole], size):
             captured = capture(self.reader, [whole[position] for position in batch], request)
             records.update(zip(batch, captured, strict=True))
-        for position in range(len(whole)):
-            yield records.pop(position)
+        for position, passage in enumerate(whole):
+            record = records.pop(position)
+            yield replace(record, card={**record.card, **passage.notes}) if passage.notes else record
 
     def __repr__(self) -> str:
         size = size_of(self.model, self.stacks[0])

@@ -11,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..errors import BadInput
 from ..record.target import SUM, Quantity, Target
 from .tasks import Task
+from .vocabulary import token_names
 
 TOP_TOKENS = 5
 
@@ -19,6 +20,8 @@ def outcome_labels(model: PreTrainedModel, labels: Sequence[str] | None) -> list
     """The names of a classifier's classes."""
     count = int(model.config.num_labels or 0)
     if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Sequence):
+            raise BadInput(f"labels is a list of the names of the classes, not {type(labels).__name__}.")
         if len(labels) != count:
             raise BadInput(f"{len(labels)} labels were given for a classifier of {count} classes.")
         return list(labels)
@@ -90,7 +93,9 @@ def _name(index: int, labels: Sequence[str] | None, tokenizer: PreTrainedTokeniz
     """What an outcome is called: a class by its label, a token by its text, anything else by its number."""
     if labels is not None:
         return labels[index]
-    return str(index) if tokenizer is None else str(tokenizer.decode([index]))
+    if tokenizer is None:
+        return str(index)
+    return str(tokenizer.decode([index])) or token_names(tokenizer, [index])[0]
 
 
 def target_value(

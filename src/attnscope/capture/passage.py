@@ -1,6 +1,8 @@
 """A passage: one text as a model reads it, with the decoder's tokens where there is a decoder."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -10,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from ..record import Text
 from ..record.attention import Stack
 from .encoding import Encoded
+from .vocabulary import token_names
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class Passage:
     target: Encoded | None
     place: tuple[int, int] | None = None
     """Of a window: from where to where it reads the tokens of the text, special ones not counted."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What the card of the record says besides: of an answer, how many tokens are the prompt's, and its options."""
 
     @property
     def inputs(self) -> dict[str, Int[Tensor, " _"]]:
@@ -41,7 +46,7 @@ def shifted(tokenizer: PreTrainedTokenizerBase, labels: Encoded, start: int) -> 
     ids = [start, *labels.inputs["input_ids"].tolist()[:-1]]
     return Encoded(
         inputs={"input_ids": torch.tensor(ids)},
-        tokens=tuple(tokenizer.convert_ids_to_tokens(ids)),
+        tokens=token_names(tokenizer, ids),
         word_ids=(None, *labels.word_ids[:-1]),
         special=(True, *labels.special[:-1]),
     )

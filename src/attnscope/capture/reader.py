@@ -79,7 +79,14 @@ class Reader:
         if self.model.config.model_type in WITHOUT_PADDING:
             return False
         finds_end = self.task == "classifier" and is_decoder_only(self.model)
-        return not finds_end or getattr(self.model.config, "pad_token_id", None) is not None
+        return not finds_end or self._padding_of_model is not None
+
+    @cached_property
+    def _padding_of_model(self) -> int | None:
+        """The padding token by the model's own configuration, or by that of its language model."""
+        holders = (self.model.config, self.model.config.get_text_config())
+        found = (getattr(holder, "pad_token_id", None) for holder in holders)
+        return next((token for token in found if token is not None), None)
 
     @cached_property
     def accepted(self) -> Container[str]:
@@ -119,7 +126,7 @@ class Reader:
         """The position at which the model reads its answer, or None where it pools over all."""
         if "decoder_input_ids" not in item:
             # a causal classifier reads the last token that is not its padding token, even one that stands for another
-            skipped = self.model.config.pad_token_id if self.task == "classifier" else None
+            skipped = self._padding_of_model if self.task == "classifier" else None
             return position_read(self.pooling, item["input_ids"], self.tokenizer.mask_token_id, skipped)
         if self.task == "classifier":
             # the decoder reads the source once more, and answers where the source ends

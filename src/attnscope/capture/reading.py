@@ -9,15 +9,17 @@ from ..errors import BadInput
 from ..record import Text
 from ..record.attention import Stack
 from .batching import by_length
-from .encoding import Encoded, encode, encode_ids
+from .encoding import Encoded, checked_parts, encode, encode_ids
 from .generation import decoder_start, greedy_outputs
 from .passage import Passage, shifted
 from .reader import Reader
+from .vocabulary import check_ids, embedding_count
 
 
 def source_of(reader: Reader, text: Text, *, longest: int | None, truncate: bool) -> Encoded:
     """The tokens of a text, at most `longest` of them, with only the inputs that this model takes."""
-    encoded = encode(reader.tokenizer, text, longest, truncate=truncate)
+    embedded = embedding_count(reader.model)
+    encoded = encode(reader.tokenizer, text, longest, truncate=truncate, embedded=embedded)
     taken = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
     return replace(encoded, inputs=taken)
 
@@ -28,9 +30,24 @@ def target_of(reader: Reader, text_target: Text | None, *, truncate: bool) -> En
         return None
     if not reader.has_both_sides:
         name = type(reader.model).__name__
-        raise BadInput(f"{name} has no decoder beside an encoder, so text_target= has no use.")
+        raise BadInput(f"{name} writes no text, so text_target= has no use.")
     labels = encode(reader.tokenizer, text_target, reader.longest, truncate=truncate, as_target=True)
     return shifted(reader.tokenizer, labels, decoder_start(reader))
+
+
+def answered(reader: Reader, text: Text, source: Encoded, answer: Text) -> Passage:
+    """What a causal model reads when a given answer stands behind the prompt; its tokens are its own, as generated."""
+    first, second = checked_parts(answer)
+    if not isinstance(first, str) or second is not None:
+        raise BadInput("The answer of a causal model is one string, as it goes on from the prompt.")
+    ids = list(reader.tokenizer(first, add_special_tokens=False, verbose=False)["input_ids"])
+    check_ids(reader.tokenizer, ids, embedding_count(reader.model))
+    if reader.longest is not None and len(source) + len(ids) > reader.longest:
+        raise BadInput(
+            f"{len(source)} tokens and an answer of {len(ids)} are more than the {reader.longest} the model reads."
+        )
+    whole = source.followed_by(encode_ids(reader.tokenizer, ids))
+    return Passage(text, whole, None, notes={"prompt_tokens": len(source)})
 
 
 def with_decoder_inputs(reader: Reader, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:

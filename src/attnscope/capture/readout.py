@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers.utils.hub import cached_file
 
+from ..errors import BadInput
+
 Pooling = Literal["first", "last", "mean", "mask"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 POOLING_FILE = "1_Pooling/config.json"
@@ -36,7 +38,12 @@ def pooling_of_sentence_encoder(name_or_path: str) -> Pooling | None:
         file = cached
     if not Path(file).is_file():
         return None
-    modes = json.loads(Path(file).read_text())
+    try:
+        modes = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        modes = None
+    if not isinstance(modes, dict):
+        raise BadInput(f"{POOLING_FILE} of {name_or_path} is no JSON object, so it does not say how the model pools.")
     return next((pooling for mode, pooling in POOLING_MODES.items() if modes.get(mode)), None)
 
 

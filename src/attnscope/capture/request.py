@@ -1,7 +1,10 @@
 """What a record shall hold, checked before anything runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from inspect import signature
+from numbers import Integral
+from types import NoneType
 from typing import Literal, cast, get_args
 
 from ..errors import BadInput
@@ -49,10 +52,14 @@ def checked_request(
         raise BadInput(
             'The sum of all outcomes has no difference to another: ask for quantity="logit" or "probability".'
         )
+    switches = {"gradients": gradients, "queries_and_keys": queries_and_keys, "values": values}
+    for name, switch in switches.items():
+        if not isinstance(switch, bool):
+            raise BadInput(f"{name} is True or False, not {switch!r}.")
+    if isinstance(target, bool) or not isinstance(target, (int, str, NoneType)):
+        raise BadInput(f"A target is a number, a name, or None for the prediction, not {type(target).__name__}.")
     if target is not None and not gradients:
         raise BadInput("A target is what gradients are taken of: pass gradients=True with it.")
-    if verify not in get_args(Verify):
-        raise BadInput(f"verify is once, always or never, not {verify!r}.")
     return Request(
         stack=cast(Stack, stack or stacks[0]),
         gradients=gradients,
@@ -61,5 +68,28 @@ def checked_request(
         heads=cast(Literal["all", "mean"], heads),
         queries_and_keys=queries_and_keys,
         values=values,
-        verify=cast(Verify, verify),
+        verify=_checked_verify(verify),
     )
+
+
+def _checked_verify(verify: object) -> Verify:
+    if verify not in get_args(Verify):
+        raise BadInput(f"verify is once, always or never, not {verify!r}.")
+    return cast(Verify, verify)
+
+
+def check_names(method: str, options: Iterable[str]) -> None:
+    """Refuse an option that no record has."""
+    known = set(signature(checked_request).parameters) - {"stacks"}
+    for name in options:
+        if name not in known:
+            raise BadInput(f"{method} takes no {name}=: its options are {', '.join(sorted(known))}.")
+
+
+def checked_count(name: str, count: object) -> int:
+    """A whole number from 1."""
+    if isinstance(count, bool) or not isinstance(count, Integral):
+        raise BadInput(f"{name} is a whole number, not {count!r}.")
+    if count < 1:
+        raise BadInput(f"{name} must be at least 1, not {count}.")
+    return int(count)

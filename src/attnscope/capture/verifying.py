@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
-from .watching import AttentionCall, Observer, on_interface, restored
+from .watching import AttentionCall, Observer, implementation_of, on_interface, restored
 
 Verify = Literal["once", "always", "never"]
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -79,7 +79,7 @@ class SelfCheck:
         if self.expected and not differences:
             raise BadInput(f"{self._family} answers in another form while it is observed, so it cannot be recorded.")
         largest = max(differences, default=0.0)
-        implementation = self.model.config._attn_implementation
+        implementation = implementation_of(self.model)
         if not largest <= _tolerance(TOLERANCES, self.expected):
             raise BadInput(
                 f"{self._family} answers differently with its eager attention, which is recorded, and as it was loaded"

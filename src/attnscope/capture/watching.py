@@ -202,6 +202,11 @@ def on_interface(model: PreTrainedModel) -> bool:
     return all(_own_eager_attention(part) is not None for part in parts)
 
 
+def implementation_of(model: PreTrainedModel) -> str:
+    """The attention implementation that the model was loaded with."""
+    return str(model.config._attn_implementation)
+
+
 @contextmanager
 def restored(model: PreTrainedModel) -> Iterator[None]:
     """Evaluation mode for a while; modes and random state are as before afterwards, come what may."""
@@ -238,7 +243,13 @@ def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[...
 
 def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, Any]) -> Any:
     """Run an eager model that returns its attentions, and show them layer by layer."""
-    output = model(**inputs, output_attentions=True)
+    try:
+        output = model(**inputs, output_attentions=True)
+    except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError) as error:
+        raise BadInput(
+            f"{type(model).__name__} fails when it is asked for its attention ({type(error).__name__}: {error}), so it"
+            " cannot be recorded."
+        ) from error
     own: Stack = "decoder" if is_decoder_only(model) else "encoder"
     named: dict[str, Stack] = {
         "attentions": own,

@@ -194,6 +194,8 @@ class AttentionRecord:
             real = (mask if mask.ndim == 1 else mask[index or 0]).bool()
             checks.check_length("attention_mask", len(real), weights.shape[2], "query")
             kept = real.nonzero().flatten().tolist()
+            if not kept:
+                raise BadInput("attention_mask= marks no token as real (1), so nothing is left to record.")
             weights = weights[:, :, kept][..., kept]
             query_tokens, words_of, quiet, masked = (
                 tuple(values[position] for position in kept) if values else ()

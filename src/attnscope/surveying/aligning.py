@@ -2,6 +2,7 @@
 
 from ..capture.encoding import Encoded, encode
 from ..capture.reader import Reader
+from ..capture.vocabulary import embedding_count
 from ..errors import BadInput
 from ..record.tokens import readable
 from ..statistics import PARSE, TAGS, Reading
@@ -17,9 +18,9 @@ def read_sentence(reader: Reader, sentence: Sentence, place: int, needs: frozens
     try:
         # words already split only where the tokenizer does not tell the characters of a token: splitting loses spacing
         text = sentence.text if reader.tokenizer.is_fast else list(sentence.words)
-        encoded = encode(reader.tokenizer, text, None, truncate=False)
+        encoded = encode(reader.tokenizer, text, None, truncate=False, embedded=embedding_count(reader.model))
     except BadInput as error:
-        raise Unaligned("the tokenizer makes no token of it") from error
+        raise Unaligned("the tokenizer cannot read it") from error
     if reader.longest is not None and len(encoded) > reader.longest:
         raise Unaligned(f"it has more than the {reader.longest} tokens that the model reads")
     inputs = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
