@@ -29,12 +29,17 @@ def serve(
     if memory < 1:
         raise BadInput(f"--memory is {memory} MB, but texts need some: give at least 1.")
     with working("Loading " + ", ".join(models or ["demo"])):
-        from ..app.running import bound
+        from ..app.guard import check_token
+        from ..app.running import bound, exposure
         from ..app.running import serve as serve_models
         from ..capture import load
 
+        if token is not None:
+            check_token(token)
         listening = bound(host, port)  # a port that is taken is said before a large model is loaded
         loaded = {name: load(given) for name, given in named(models or ["demo"]).items()}
+    if said := exposure(host):
+        typer.echo(f"attnscope: {said}", err=True)
     serve_models(
         loaded,
         listening,

@@ -1,6 +1,7 @@
 """Trust: the table of how well methods follow the model, its verdict in words, on disk and on screen."""
 
 import csv
+import io
 import json
 import math
 from collections.abc import Mapping
