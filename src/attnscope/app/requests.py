@@ -6,6 +6,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
 
 CHARACTERS = 20_000
 """Of a text, at most."""
+MOST_SELECTED = 4096
+"""Tokens or heads at a time."""
 
 
 def _whole(text: str) -> str:
@@ -19,8 +21,8 @@ Name = Annotated[Words, Field(max_length=200)]
 Number = Annotated[int, Field(ge=-(2**53), le=2**53)]
 """As far as a browser counts."""
 One = bool | Number | FiniteFloat | Name | None
-Some = Annotated[list[One], Field(max_length=CHARACTERS)]
-Selected = One | Some | Annotated[list[Some], Field(max_length=CHARACTERS)]
+Some = Annotated[list[One], Field(max_length=MOST_SELECTED)]
+Selected = One | Some | Annotated[list[Some], Field(max_length=MOST_SELECTED)]
 """What can be selected in a view: one thing, several, or several heads, each with its layer."""
 
 

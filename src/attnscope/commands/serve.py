@@ -18,8 +18,11 @@ def serve(
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(help="The port; 0 for any that is free.")] = 8765,
-    token: Annotated[str | None, typer.Option(help="What a browser must bring along; made if it is needed.")] = None,
-    memory: Annotated[int, typer.Option(help="Megabytes in which recent texts are kept.")] = 1000,
+    token: Annotated[
+        str | None,
+        typer.Option(help="What a browser must bring along: letters, digits and -._~+/=; made if it is needed."),
+    ] = None,
+    memory: Annotated[int, typer.Option(help="Megabytes in which recent texts and opened files are kept.")] = 1000,
     opened: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
 ) -> None:
     """Show in a browser what models attend to: type a text, look at it under every method and in every view.

@@ -1,7 +1,6 @@
 """Trust: the table of how well methods follow the model, its verdict in words, on disk and on screen."""
 
 import csv
-import io
 import json
 import math
 from collections.abc import Mapping
