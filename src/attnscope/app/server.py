@@ -16,7 +16,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
 
 from .. import __version__
 from ..attribution.choosing import named_methods
@@ -118,9 +117,9 @@ def _add_problems(app: FastAPI) -> None:
     def another_way(request: Request, _: Exception) -> JSONResponse:
         return problem(405, f"{request.scope['path'][:200]} cannot be asked by {request.method}.")
 
-    @app.exception_handler(HTTPException)
-    def unreadable(_: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, "What this request brings cannot be read.")
+    @app.exception_handler(400)
+    def unreadable(_: Request, __: Exception) -> JSONResponse:
+        return problem(400, "What this request brings cannot be read.")
 
     @app.exception_handler(Cancelled)
     def stopping(_: Request, __: Cancelled) -> JSONResponse:
