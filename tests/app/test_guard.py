@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fastapi.testclient import TestClient
 
-from attnscope.app import Guard
-from attnscope.app.guard import is_known_host
+from attnscope import BadInput
+from attnscope.app import Guard, guard
+from attnscope.app.guard import check_token, is_known_host
 
 
 async def echo(scope, receive, send):
@@ -45,6 +46,8 @@ def test_a_form_of_another_site_is_refused_and_our_own_page_is_not():
     client = guarded()
     assert client.post("/api/texts", headers={"origin": "http://evil.example"}).status_code == 403
     assert client.post("/api/texts", headers={"origin": "null"}).status_code == 403
+    for nobody in ("http://[", "http://[::1", "//", "http://127.0.0.1:8765@evil.example", "http://127.0.0.1:x"):
+        assert client.post("/api/texts", headers={"origin": nobody}).status_code == 403, nobody
     assert client.post("/api/texts", headers={"origin": "http://127.0.0.1:8765"}).status_code == 200
     assert client.get("/", headers={"origin": "http://evil.example"}).status_code == 200
 
@@ -64,6 +67,35 @@ def test_the_token_comes_by_link_as_a_cookie_or_in_a_header():
     assert "HttpOnly" in opened.headers["set-cookie"]
     assert "SameSite=Strict" in opened.headers["set-cookie"]
     assert client.get("/api/start").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", " ", "\t", "a b", "a;b c", "a,b", 'a"b', "a'b", "a\\b", "a\nb", "a\x00b", "ä", "a&b", "a#b", "a%b", "x" * 201],
+)
+def test_a_token_that_opens_the_door_or_breaks_the_cookie_is_refused(token):
+    with pytest.raises(BadInput, match=r"^(The token is empty|A token travels).*\.$"):
+        Guard(echo, token=token)
+
+
+@pytest.mark.parametrize("token", ["a", "A-z.0_9~", "b64+/==", "x" * 200])
+def test_a_token_that_is_taken_lets_its_owner_in_and_nobody_else(token):
+    check_token(token)
+    client = guarded(token=token)
+    assert client.get("/", params={"token": token}, follow_redirects=False).status_code == 303
+    assert client.get("/api/start").status_code == 200
+    client.cookies.clear()
+    for wrong in ("", "Bearer", "Bearer ", f"Bearer {token}x", f"Bearer {token[:-1]}"):
+        assert client.get("/api/start", headers={"authorization": wrong}).status_code == 401
+    for wrong in ("attnscope_token", "attnscope_token=", 'attnscope_token=""', f"attnscope_token={token}x", "=", ";;="):
+        assert client.get("/api/start", headers={"cookie": wrong}).status_code == 401
+
+
+def test_a_token_is_compared_in_constant_time(monkeypatch):
+    compared = []
+    monkeypatch.setattr(guard.hmac, "compare_digest", lambda *pair: compared.append(pair) or False)
+    assert guarded(token="secret").get("/?token=secret").status_code == 401
+    assert (b"secret", b"secret") in compared
 
 
 def test_a_body_is_counted_whatever_its_header_says():
@@ -96,6 +128,92 @@ def test_each_request_is_one_line_of_json_without_what_was_typed(caplog):
     assert line["bytes"] == len('{"size": 13}')
     assert "private" not in caplog.text
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "256001", "-1", "x", "1e9"])
+def test_a_length_that_is_none_or_too_large_is_answered_without_an_error(length):
+    assert guarded().post("/api/texts", headers={"content-length": length}).status_code in (200, 413)
+
+
+def asked_of(application, path="/api/files", *, parts, **options):
+    """The answers of a guard to requests whose bodies come as these coroutines say, all at once."""
+
+    async def run():
+        guarding, answers = Guard(application, **options), {}
+
+        async def one(number, coming):
+            async def send(message):
+                if message["type"] == "http.response.start":
+                    answers[number] = message["status"]
+
+            scope = {
+                "type": "http",
+                "method": "POST",
+                "path": path,
+                "query_string": b"",
+                "headers": [(b"host", b"localhost")],
+            }
+            await guarding(scope, coming, send)
+
+        await asyncio.gather(*(one(number, coming) for number, coming in enumerate(parts)))
+        return [answers[number] for number in range(len(parts))]
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, run()).result()
+
+
+def comes(*sizes, then=None):
+    """A body in parts of these sizes, which then stalls, goes away, or ends."""
+    messages = iter([{"type": "http.request", "body": bytes(size), "more_body": True} for size in sizes])
+
+    async def receive():
+        message = next(messages, None)
+        if message is None and then == "stall":
+            await asyncio.Event().wait()
+        return message or {"type": "http.disconnect" if then == "leave" else "http.request"}
+
+    return receive
+
+
+def test_a_stalled_body_is_told_so_and_others_are_taken_meanwhile(monkeypatch):
+    monkeypatch.setattr(guard, "PAUSE", 0.05)
+    stalled = [comes(10, then="stall") for _ in range(5)]
+    assert asked_of(echo, parts=[*stalled, comes(10), comes()]) == [408] * 5 + [200, 200]
+    assert asked_of(echo, "/api/texts", parts=[comes(10, then="stall")]) == [408]
+
+
+def test_a_body_that_drips_comes_to_its_end_in_time_or_is_refused(monkeypatch):
+    monkeypatch.setattr(guard, "WHOLE", 0.05)
+
+    async def drips():
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    assert asked_of(echo, parts=[drips]) == [408]
+
+
+def test_who_goes_away_is_not_answered_for():
+    async def never(scope, receive, send):
+        raise AssertionError("half a body was passed on")
+
+    assert asked_of(never, parts=[comes(10, then="leave")]) == [499]
+
+
+def test_bodies_that_still_come_are_held_within_the_limit_of_two(monkeypatch):
+    """Three uploads of almost the limit at once: the third would be too much, and what was held is given back."""
+    monkeypatch.setattr(guard, "PAUSE", 0.05)
+    parts = [comes(90, then="stall"), comes(90, then="stall"), comes(90)]
+    assert asked_of(echo, parts=parts, upload_bytes=100) == [408, 408, 503]
+    assert asked_of(echo, parts=[comes(90), comes(90)], upload_bytes=100) == [200, 200]
+
+
+def test_errors_are_written_and_the_rest_is_not(caplog):
+    with caplog.at_level(logging.WARNING, logger="attnscope.access"):
+        client = guarded()
+        client.get("/client/app.js")
+        client.get("/" + "x" * 5000, headers={"host": "evil.example"})
+    (line,) = [json.loads(record.message) for record in caplog.records if record.name == "attnscope.access"]
+    assert (line["status"], len(line["path"])) == (421, 200)
 
 
 def test_only_two_files_are_taken_in_at_a_time():

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from fastapi.testclient import TestClient
 
 import attnscope
 from attnscope.app import Desk, server
@@ -275,6 +276,57 @@ def test_a_malformed_request_gets_one_sentence(client, path, body):
     answer = client.post(path, json=body)
     assert answer.status_code == 422
     assert list(answer.json()) == ["error"]
+
+
+def post(client, path, body):
+    return client.post(path, content=body, headers={"content-type": "application/json"})
+
+
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 400, "1" * 5000, '{"a": 1}', "[[[1]]]"]
+)
+@pytest.mark.parametrize("made", ["page", "figure", "code"])
+def test_a_state_that_no_view_has_is_refused(client, made, value):
+    name = view_of(client, "head")["id"]
+    kind = '"format": "svg", ' * (made == "figure")
+    answer = post(client, f"/api/views/{name}/{made}", f'{{{kind}"state": {{"threshold": {value}}}}}')
+    assert answer.status_code in (400, 422)
+    assert list(answer.json()) == ["error"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"\\ud800": 1}', b'{"' + b"x" * 10_000 + b'": 1}', b"NaN"]
+)
+def test_what_is_no_request_gets_one_short_sentence(client, body):
+    for path in ("/api/texts", "/api/views", "/api/folders"):
+        answer = post(client, path, body)
+        assert answer.status_code in (400, 422), path
+        assert len(answer.json()["error"]) < 400
+
+
+def test_what_a_model_cannot_read_is_refused_in_its_words(client, demo, monkeypatch):
+    def refuse(*_, **__):
+        raise attnscope.BadInput("The tokenizer has more words than the model.")
+
+    monkeypatch.setattr(type(demo), "estimate", refuse)
+    answer = client.post("/api/texts", json={"model": "demo", "text": "the lakes near the door"})
+    assert (answer.status_code, answer.json()) == (400, {"error": "The tokenizer has more words than the model."})
+
+
+def test_a_mistake_of_ours_is_told_as_such_and_written_down(desk, monkeypatch, caplog):
+    def fail(*_, **__):
+        raise ZeroDivisionError("a secret")
+
+    app = build(desk, upload_bytes=1_000_000)
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        text = read(client)["id"]
+        monkeypatch.setattr(desk, "draw", fail)
+        (line,) = lines_of(client, text, "head")
+        assert line == {"error": server.MISTAKE}
+        assert "ZeroDivisionError" in caplog.text
+        monkeypatch.setattr(desk, "read", fail)
+        answer = client.post("/api/texts", json={"model": "demo", "text": "x"})
+        assert (answer.status_code, answer.json()) == (500, {"error": server.MISTAKE})
 
 
 def test_half_a_character_is_refused(client):

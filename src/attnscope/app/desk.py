@@ -1,7 +1,7 @@
 """What the server knows and can do, without the web: models, texts that were read, views made of them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -52,8 +52,6 @@ class Desk:
     def __init__(self, models: Mapping[str, InstrumentedModel], budget: int) -> None:
         self.models = dict(models)
         self.shelf: Shelf[Entry] = Shelf(budget)
-        self.trust: dict[str | None, Trust] = {}
-        """Trust tables that were opened, by the name of the model they are about."""
         self.model_turns = {name: Turns(name) for name in self.models}
         self.drawing = Turns("Drawing")
         self.opening = Turns("Opening files", most_waiting=2)
@@ -72,7 +70,7 @@ class Desk:
                 for name, method in every_method().items()
             ],
             "views": [{"name": name, "title": TITLES[name], "about": _first_sentence(VIEWS[name])} for name in TITLES],
-            "trust": {name: table.verdict().split("\n")[0] for name, table in self.trust.items() if name is not None},
+            "trust": {name: table.verdict().split("\n")[0] for name in self.models if (table := self.trust_in(name))},
         }
 
     def model_named(self, name: str) -> InstrumentedModel:
@@ -84,9 +82,19 @@ class Desk:
     def entry(self, name: str) -> Entry:
         """A text that was read, if it is still kept."""
         found = self.shelf.get(name)
-        if found is None:
+        if found is None or found.trust is not None:
             raise Gone("This text is not kept any more: ask for it again.")
         return found
+
+    def trust_in(self, model_name: str | None) -> Trust | None:
+        """The trust table of a model, or of records without one, if one was opened and is still kept."""
+        found = self.shelf.get(_trust_name(model_name))
+        return None if found is None else found.trust
+
+    def keep_trust(self, model_names: Iterable[str | None], table: Trust, size: int) -> None:
+        """Keep a trust table of some bytes for these models, within the budget like all that is kept."""
+        for name in map(_trust_name, model_names):
+            self.shelf.put(name, Entry(name, trust=table, opened_bytes=size))
 
     # ---- work: blocking, to be run in its turn
 
@@ -116,13 +124,13 @@ class Desk:
     ) -> Made:
         """Make a view, unless it was made before."""
         asked = list(dict.fromkeys(methods if methods is not None else entry.default_methods))
-        trust = self._trust_of(entry)
+        trust = self.trust_in(entry.model_name)
         trusted = None if trust is None else trust.to_dict()
         key = _digest(name, {"scores": [asked, trusted], "flow": list(queries or ())}.get(name))
         comparison = entry.compared(asked, work) if name == "scores" else None
         if key not in entry.views:
             work.on(f"drawing {TITLES.get(name, name).lower()}")
-            entry.views[key] = self._view(entry, name, comparison, queries)
+            entry.keep_view(key, self._view(entry, name, comparison, queries))
             self.shelf.put(entry.name, entry)
         made = Made(f"{entry.name}.{key}", entry.views[key])
         if comparison is None:
@@ -140,7 +148,7 @@ class Desk:
         if entry.record is None or name not in TITLES:
             raise BadInput(f"There is no {name} view here: there is {', '.join(offered(entry))}.")
         if name == "scores":
-            return VIEWS["scores"](comparison, record=entry.record, trust=self._trust_of(entry))
+            return VIEWS["scores"](comparison, record=entry.record, trust=self.trust_in(entry.model_name))
         if name == "neuron":
             return VIEWS["neuron"](entry.with_vectors())
         if name == "flow" and len(entry.record.key_tokens) > SHORT:
@@ -164,9 +172,6 @@ class Desk:
         asked = methods if methods is not None else entry.default_methods
         runs = entry.needs_model(asked) if name == "scores" else name == "neuron" and entry.vectors is None
         return self.model_turns[entry.model_name] if runs and entry.model_name is not None else self.drawing
-
-    def _trust_of(self, entry: Entry) -> Trust | None:
-        return self.trust.get(entry.model_name)
 
     def close(self) -> None:
         """End all work."""
@@ -232,6 +237,11 @@ def _described(name: str, model: InstrumentedModel) -> dict[str, Any]:
 
 def _first_sentence(thing: object) -> str:
     return (thing.__doc__ or "").strip().split("\n")[0]
+
+
+def _trust_name(model_name: str | None) -> str:
+    """Where the trust table of a model stands: no text is called so."""
+    return f"trust {model_name or ''}"
 
 
 def _digest(*parts: object) -> str:

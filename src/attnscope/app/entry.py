@@ -1,7 +1,8 @@
 """One text that was looked at: its records, what the methods said, and the views made of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import getsizeof
 
 from torch import Tensor
 
@@ -9,6 +10,7 @@ from ..attribution import Comparison
 from ..attribution.choosing import every_method, runs_model, score
 from ..capture import InstrumentedModel
 from ..errors import BadInput
+from ..evaluation import Trust
 from ..explaining import record_with_everything
 from ..progress import tell
 from ..record import AttentionRecord, Text, TokenScores
@@ -31,7 +33,7 @@ HELD = 5
 
 @dataclass(eq=False)
 class Entry:
-    """What is kept of one text, or of a record or survey that was opened."""
+    """What is kept of one text, or of a record, survey or trust table that was opened."""
 
     name: str
     record: AttentionRecord | None = None
@@ -39,20 +41,32 @@ class Entry:
     model: InstrumentedModel | None = None
     text: Text | None = None
     survey: Survey | None = None
+    trust: Trust | None = None
     scores: dict[str, TokenScores] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
     rich: AttentionRecord | None = None
     vectors: AttentionRecord | None = None
+    opened_bytes: int = 0
+    """What an opened file takes beside the tensors of a record."""
+    payload_bytes: int = 0
 
     @property
     def size(self) -> int:
-        """Bytes of its records, counted once each, and of what its views hold ready."""
+        """Bytes of its records, counted once each, of what its views hold, and of what was opened."""
         records = {id(record): record for record in (self.record, self.rich, self.vectors) if record is not None}
         # a list first: another thread may be making a view
-        made = [view.blobs for view in list(self.views.values()) if not isinstance(view.blobs, OnDemand)]
-        held = HELD * sum(len(blob) for blobs in made for blob in blobs.values())
-        return held + sum(_record_bytes(record) for record in records.values())
+        blobs = [view.blobs for view in list(self.views.values())]
+        held = HELD * sum(len(blob) for made in blobs if not isinstance(made, OnDemand) for blob in made.values())
+        own = sum(_record_bytes(record) for record in records.values())
+        # a view whose layers are made on demand makes them of a copy of the record
+        copies = sum(isinstance(made, OnDemand) for made in blobs) * (_record_bytes(self.record) if self.record else 0)
+        return own + held + copies + self.payload_bytes + self.opened_bytes
+
+    def keep_view(self, key: str, view: View) -> None:
+        """Keep a view that was made, and count it."""
+        self.views[key] = view
+        self.payload_bytes += _plain_bytes(view.payload)
 
     @property
     def default_methods(self) -> list[str]:
@@ -113,6 +127,22 @@ def need_of(method: str) -> str:
     if method in ON_WEIGHTS:
         return "weights"
     return "model" if runs_model(every_method()[method]) else "gradients"
+
+
+def _plain_bytes(value: object) -> int:
+    """Bytes of numbers, texts, and what holds them."""
+    seen: dict[int, object] = {}
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        if isinstance(one, Mapping):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+    return sum(map(getsizeof, seen.values()))
 
 
 def _record_bytes(record: AttentionRecord) -> int:

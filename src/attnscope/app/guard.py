@@ -1,14 +1,18 @@
-"""What stands before every request: the right host, the token, the size of bodies, safe headers, one line of log."""
+"""What stands before every request: the right host, the token, a body that comes whole, safe headers, a line of log."""
 
+import asyncio
 import hmac
 import ipaddress
 import json
 import logging
+import re
 import time
-from collections.abc import Awaitable, Callable, Container, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from ..errors import BadInput
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -16,6 +20,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "attnscope_token"
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
+"""What a cookie and an Authorization header carry alike, whoever writes and reads them."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -31,12 +37,29 @@ BODY = 256_000
 """Bytes that a request may have."""
 UPLOADS = ("/api/files", "/api/folders")
 AT_ONCE = 2
-"""Uploads that are taken in at a time: each is held in memory."""
+"""Uploads that are opened at a time. Of those that still come, no more bytes are held than these may have together."""
+BUSY = "Other files are being opened: try again in a moment."
+PAUSE, WHOLE = 15.0, 300.0
+"""Seconds that a body may pause, and that it may take in all."""
 log = logging.getLogger("attnscope.access")
 
 
-class TooLarge(Exception):
-    """A body that grew beyond its limit while it was read."""
+class Refused(Exception):
+    """Why a request goes no further, with the status that says so."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def check_token(token: str) -> None:
+    """Refuse a token that would open the door to all, or that a browser could not bring along."""
+    if not token:
+        raise BadInput("The token is empty, which would let everybody in: give one, or leave --token out.")
+    if not TOKEN.fullmatch(token):
+        raise BadInput(
+            "A token travels in a link, a cookie and a header: give at most 200 letters, digits and -._~+/= for it."
+        )
 
 
 class Guard:
@@ -50,9 +73,11 @@ class Guard:
         names: Iterable[str] = (),
         upload_bytes: int = 64_000_000,
     ) -> None:
+        if token is not None:
+            check_token(token)
         self._application, self._token, self._upload_bytes = application, token, upload_bytes
-        self._names = frozenset({"localhost", *names})
-        self._uploading = 0
+        self._names = frozenset({"localhost", *(name.lower() for name in names)})
+        self._opening = self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, pass on, and log."""
@@ -73,44 +98,49 @@ class Guard:
 
         try:
             await self._checked(scope, receive, sending)
+        except Refused as refused:
+            await _refuse(sending, refused)
         finally:
             line = {
                 "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 "method": scope["method"],
-                "path": scope["path"],
+                "path": scope["path"][:200],
                 "status": answer["status"],
                 "milliseconds": round(1000 * (time.perf_counter() - start), 1),
                 "bytes": answer["bytes"],
             }
-            log.info(json.dumps(line))
+            log.log(logging.WARNING if answer["status"] >= 400 else logging.INFO, json.dumps(line))
 
     async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if not is_known_host(headers.get("host", ""), self._names):
-            await _refuse(send, 421, "This server does not answer to that host name: use its address, or localhost.")
-            return
+            raise Refused(421, "This server does not answer to that host name: use its address, or localhost.")
         if scope["method"] not in ("GET", "HEAD") and not _is_own_origin(headers):
-            await _refuse(send, 403, "This request comes from another site.")
-            return
+            raise Refused(403, "This request comes from another site.")
         if self._token is not None and not await self._admitted(scope, headers, send):
             return
-        uploads = scope["path"] in UPLOADS
-        limit = self._upload_bytes if uploads else BODY
-        too_large = f"This request is too large: {scope['path']} takes at most {limit:,} bytes."
-        told = headers.get("content-length", "0")
-        if told.isdigit() and int(told) > limit:
-            await _refuse(send, 413, too_large)
+        if scope["path"] not in UPLOADS:
+            text = bytearray()
+            async for part in _parts(scope["path"], headers, receive, BODY):
+                text += part
+            await self._application(scope, _replayed(text, receive), send)
             return
-        if uploads and self._uploading >= AT_ONCE:
-            await _refuse(send, 503, "Other files are being opened: try again in a moment.")
-            return
-        self._uploading += uploads
+        body = bytearray()
         try:
-            await self._application(scope, _counted(receive, limit), send)
-        except TooLarge:
-            await _refuse(send, 413, too_large)
+            async for part in _parts(scope["path"], headers, receive, self._upload_bytes):
+                body += part
+                self._held += len(part)
+                if self._held > AT_ONCE * self._upload_bytes:
+                    raise Refused(503, BUSY)
         finally:
-            self._uploading -= uploads
+            self._held -= len(body)
+        if self._opening >= AT_ONCE:
+            raise Refused(503, BUSY)
+        self._opening += 1
+        try:
+            await self._application(scope, _replayed(body, receive), send)
+        finally:
+            self._opening -= 1
 
     async def _admitted(self, scope: Scope, headers: MutableMapping[str, str], send: Send) -> bool:
         """Whether the request has the token; a link with the token is answered by a cookie and the plain address."""
@@ -124,8 +154,7 @@ class Guard:
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if _same(_cookie(headers), self._token) or _same(bearer, self._token):
             return True
-        await _refuse(send, 401, "This server wants its token: open the link that it printed when it started.")
-        return False
+        raise Refused(401, "This server wants its token: open the link that it printed when it started.")
 
 
 def is_known_host(host: str, names: Container[str]) -> bool:
@@ -152,7 +181,10 @@ def is_known_host(host: str, names: Container[str]) -> bool:
 def _is_own_origin(headers: MutableMapping[str, str]) -> bool:
     """Whether a request that changes something comes from our own page, or from no page at all."""
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
+    try:
+        return origin is None or urlsplit(origin).netloc == headers.get("host")
+    except ValueError:  # "http://[" is the origin of nobody
+        return False
 
 
 def _cookie(headers: MutableMapping[str, str]) -> str:
@@ -167,23 +199,43 @@ def _same(given: str, token: str | None) -> bool:
     return hmac.compare_digest(given.encode(), (token or "").encode())
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
-    """The body, as long as it stays within the limit, whatever its header has said."""
-    read = 0
+async def _parts(path: str, headers: MutableMapping[str, str], receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The body as it comes: within the limit, whatever its header has said, and not too slowly."""
+    too_large = Refused(413, f"This request is too large: {path[:200]} takes at most {limit:,} bytes.")
+    told = headers.get("content-length", "")
+    if re.fullmatch(r"[0-9]+", told) and (len(told) > len(str(limit)) or int(told) > limit):
+        raise too_large
+    clock = asyncio.get_running_loop().time
+    until, size, more = clock() + WHOLE, 0, True
+    while more:
+        try:
+            async with asyncio.timeout_at(min(clock() + PAUSE, until)):
+                message = await receive()
+        except TimeoutError:
+            raise Refused(408, "This request did not come to its end in time: send it again.") from None
+        if message["type"] == "http.disconnect":
+            raise Refused(499, "The client went away before its request was whole.")
+        part = message.get("body", b"")
+        size, more = size + len(part), message.get("more_body", False)
+        if size > limit:
+            raise too_large
+        yield part
+
+
+def _replayed(body: bytearray, receive: Receive) -> Receive:
+    """The body in one piece, and then whatever happens after it."""
+    given = [body]
 
     async def receiving() -> MutableMapping[str, Any]:
-        nonlocal read
-        message = await receive()
-        read += len(message.get("body", b""))
-        if read > limit:
-            raise TooLarge
-        return message
+        return {"type": "http.request", "body": bytes(given.pop())} if given else await receive()
 
     return receiving
 
 
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = json.dumps({"error": sentence}).encode()
+async def _refuse(send: Send, refused: Refused) -> None:
+    body = json.dumps({"error": str(refused)}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    if refused.status == 408:
+        headers.append((b"connection", b"close"))  # nobody waits for the rest
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

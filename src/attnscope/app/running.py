@@ -6,6 +6,7 @@ import socket
 import webbrowser
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
+from urllib.parse import quote
 
 from ..capture import InstrumentedModel
 from ..errors import BadInput
@@ -36,6 +37,7 @@ def serve(
     try:
         import uvicorn
 
+        from .connection import Connection
         from .server import build
     except ImportError as error:
         raise BadInput("The app needs FastAPI and uvicorn: pip install 'attnscope[app]'.") from error
@@ -50,7 +52,13 @@ def serve(
     address = address_of(host, listening.getsockname()[1], token)
     _log_to_stderr()
     config = uvicorn.Config(
-        guarded, log_level="warning", access_log=False, timeout_graceful_shutdown=PATIENCE, server_header=False
+        guarded,
+        http=Connection,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=PATIENCE,
+        server_header=False,
     )
     servers.append(uvicorn.Server(config))
     tell(address)
@@ -106,13 +114,26 @@ def address_of(host: str, port: int, token: str | None) -> str:
     'http://127.0.0.1:8765/'
     """
     name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+
+
+def exposure(host: str) -> str | None:
+    """What it means to listen there, if others can come.
+
+    >>> exposure("127.0.0.1")
+    """
+    if is_loopback(host):
+        return None
+    return (
+        f"Others can come to {host}, and over plain HTTP: whoever can read the network reads the token and the texts."
+        " Put a proxy with TLS before it, or listen at 127.0.0.1 and come by an ssh tunnel."
+    )
 
 
 def _log_to_stderr() -> None:
-    """One line of JSON for each request."""
+    """One line of JSON for each request that was refused or failed; `attnscope.access` has the others, at INFO."""
     access = logging.getLogger("attnscope.access")
     if not access.handlers:
         access.addHandler(logging.StreamHandler())
-    access.setLevel(logging.INFO)
+    access.setLevel(logging.WARNING)
     access.propagate = False

@@ -4,21 +4,22 @@ import asyncio
 import base64
 import binascii
 import json
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from .. import __version__
 from ..attribution.choosing import named_methods
 from ..errors import BadInput
-from ..evaluation import Trust
 from ..views import VIEWS, View, page_html
 from ..views.page import HERE as VIEW_FILES
 from ..views.page import style_text
@@ -26,6 +27,7 @@ from ..views.printing import file_bytes
 from .desk import Desk, Gone, Made, told
 from .opening import open_folder, open_record
 from .python_code import python_of
+from .requests import CHARACTERS, FigureAsked, FolderAsked, Name, StateAsked, TextAsked, ViewAsked
 from .turns import Busy, Cancelled, Turns, Work
 
 CLIENT = Path(__file__).with_name("client")
@@ -34,75 +36,19 @@ KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
 }
-CHARACTERS = 20_000
-"""Of a text, at most."""
 STEP = 0.25
 """Seconds between two words on how far work is."""
+MISTAKE = "This is a mistake of attnscope, not yours: where the server runs, its log has the details."
+MOST_MARKS = 10_000
+"""Commas and brackets in the JSON that brings a folder: 100 files have a few hundred."""
+log = logging.getLogger(__name__)
 FIGURES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
-
-
-def _whole(text: str) -> str:
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError("it holds half a character")
-    return text
-
-
-Words = Annotated[str, AfterValidator(_whole)]
-Name = Annotated[Words, Field(max_length=200)]
 
 
 class Problem(BaseModel):
     """What is wrong, in one sentence."""
 
     error: str
-
-
-class Asked(BaseModel):
-    """What a client sends; nothing else is accepted."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class TextAsked(Asked):
-    """A text, or a pair, for one of the models."""
-
-    model: Name
-    text: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)]
-    second: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)] | None = None
-
-
-class ViewAsked(Asked):
-    """A view of a text that was read."""
-
-    text: Name
-    view: Name
-    methods: Annotated[list[Name], Field(max_length=50)] | None = None
-    queries: Annotated[list[Annotated[int, Field(ge=0, le=1_000_000)]], Field(max_length=16)] | None = None
-
-
-class StateAsked(Asked):
-    """What is selected in a view."""
-
-    state: dict[Name, Any] = {}
-
-
-class FigureAsked(StateAsked):
-    """A figure of a view."""
-
-    format: Literal["svg", "pdf", "png"]
-
-
-class SavedFile(Asked):
-    """One file of a folder."""
-
-    name: Name
-    base64: str
-
-
-class FolderAsked(Asked):
-    """The files of a saved survey or trust table."""
-
-    files: Annotated[list[SavedFile], Field(min_length=1, max_length=100)]
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -112,6 +58,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         401: "The token is missing",
         403: "From another site",
         404: "Not kept any more",
+        408: "Too slow",
         413: "Too large",
         421: "Another host name",
         422: "Not understood",
@@ -149,7 +96,8 @@ def _add_problems(app: FastAPI) -> None:
 
     def problem(status: int, sentence: str) -> JSONResponse:
         headers = {"Retry-After": "2"} if status == 503 else {}
-        return JSONResponse({"error": sentence}, status, headers)
+        # half a character that a client has sent cannot be sent back
+        return JSONResponse({"error": sentence.encode(errors="replace").decode()}, status, headers)
 
     @app.exception_handler(BadInput)
     def bad_input(_: Request, error: BadInput) -> JSONResponse:
@@ -159,19 +107,27 @@ def _add_problems(app: FastAPI) -> None:
     def not_understood(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
-        return problem(422, f"{place}: {first['msg'].removeprefix('Value error, ')}.")
+        return problem(422, f"{place[:200]}: {first['msg'].removeprefix('Value error, ')}.")
 
     @app.exception_handler(404)
     def unknown(request: Request, _: Exception) -> JSONResponse:
-        return problem(404, f"There is nothing at {request.url.path[:200]}.")
+        return problem(404, f"There is nothing at {request.scope['path'][:200]}.")
 
     @app.exception_handler(405)
     def another_way(request: Request, _: Exception) -> JSONResponse:
-        return problem(405, f"{request.url.path[:200]} cannot be asked by {request.method}.")
+        return problem(405, f"{request.scope['path'][:200]} cannot be asked by {request.method}.")
+
+    @app.exception_handler(400)
+    def unreadable(_: Request, __: Exception) -> JSONResponse:
+        return problem(400, "What this request brings cannot be read.")
 
     @app.exception_handler(Cancelled)
     def stopping(_: Request, __: Cancelled) -> JSONResponse:
         return problem(503, "This work was stopped.")
+
+    @app.exception_handler(Exception)
+    def mistaken(_: Request, __: Exception) -> JSONResponse:
+        return problem(500, MISTAKE)  # uvicorn writes the traceback to stderr
 
 
 def _add_files(app: FastAPI) -> None:
@@ -295,20 +251,38 @@ def _add_opening(app: FastAPI, desk: Desk) -> None:
     async def open_file(request: Request) -> dict[str, Any]:
         """Open a saved record: its bytes are the body."""
         content = await request.body()
-        opened: dict[str, Any] = await _drawn(request, desk.opening, lambda _: told(open_record(desk, content)))
+        opened: dict[str, Any] = await _drawn(request, desk.opening, lambda _: open_record(desk, content))
         return opened
 
-    @app.post("/api/folders")
+    folders = APIRouter(route_class=FewMarks)
+
+    @folders.post("/api/folders")
     async def open_saved_folder(asked: FolderAsked, request: Request) -> dict[str, Any]:
         """Open a saved survey or trust table."""
         try:
             files = {file.name: base64.b64decode(file.base64, validate=True) for file in asked.files}
         except (binascii.Error, ValueError):
             raise BadInput("A file of this folder is not base64.") from None
-        opened = await _drawn(request, desk.opening, lambda _: open_folder(desk, files))
-        if isinstance(opened, Trust):
-            return {"kind": "trust", "model": opened.card.get("model"), "sentence": opened.verdict().split("\n")[0]}
-        return {**told(opened), "summary": opened.survey.summary() if opened.survey is not None else ""}
+        opened: dict[str, Any] = await _drawn(request, desk.opening, lambda _: open_folder(desk, files))
+        return opened
+
+    app.include_router(folders)
+
+
+class FewMarks(APIRoute):
+    """A place whose JSON is a few long texts: millions of small things are refused before Python makes them."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Count first."""
+        handle = super().get_route_handler()
+
+        async def counting(request: Request) -> Response:
+            body = await request.body()
+            if sum(map(body.count, (b",", b"[", b"{"))) > MOST_MARKS:
+                raise BadInput("A folder is brought as a few files, and this request has far more in it.")
+            return await handle(request)
+
+        return counting
 
 
 async def _drawn(request: Request, turns: Turns, run: Any) -> Any:
@@ -339,6 +313,9 @@ async def _lines(work: Work, making: "asyncio.Future[Made]", stopping: Callable[
         yield json.dumps({"error": str(error)}) + "\n"
     except Cancelled:
         yield json.dumps({"error": "This work was stopped."}) + "\n"
+    except Exception:
+        log.exception("A view failed.")  # the answer has begun: its last line is where this can be said
+        yield json.dumps({"error": MISTAKE}) + "\n"
     finally:
         work.wanted.clear()
 
@@ -365,7 +342,7 @@ def _figure(view: View, kind: str) -> bytes:
         return file_bytes(view.figure(), kind)
     except BadInput:
         raise
-    except (LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise BadInput("What is selected does not fit this view.") from None
 
 

@@ -18,8 +18,11 @@ def serve(
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(help="The port; 0 for any that is free.")] = 8765,
-    token: Annotated[str | None, typer.Option(help="What a browser must bring along; made if it is needed.")] = None,
-    memory: Annotated[int, typer.Option(help="Megabytes in which recent texts are kept.")] = 1000,
+    token: Annotated[
+        str | None,
+        typer.Option(help="What a browser must bring along: letters, digits and -._~+/=; made if it is needed."),
+    ] = None,
+    memory: Annotated[int, typer.Option(help="Megabytes in which recent texts and opened files are kept.")] = 1000,
     opened: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
 ) -> None:
     """Show in a browser what models attend to: type a text, look at it under every method and in every view.
@@ -29,12 +32,17 @@ def serve(
     if memory < 1:
         raise BadInput(f"--memory is {memory} MB, but texts need some: give at least 1.")
     with working("Loading " + ", ".join(models or ["demo"])):
-        from ..app.running import bound
+        from ..app.guard import check_token
+        from ..app.running import bound, exposure
         from ..app.running import serve as serve_models
         from ..capture import load
 
+        if token is not None:
+            check_token(token)
         listening = bound(host, port)  # a port that is taken is said before a large model is loaded
         loaded = {name: load(given) for name, given in named(models or ["demo"]).items()}
+    if said := exposure(host):
+        typer.echo(f"attnscope: {said}", err=True)
     serve_models(
         loaded,
         listening,
