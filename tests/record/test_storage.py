@@ -145,8 +145,8 @@ def spoil(path, kind):
         ("truncated", "not a whole safetensors file"),
         ("text", "not a whole safetensors file"),
         ("foreign", "not an attention record"),
-        ("newer", "upgrade attnscope"),
-        ("headless", "not a whole"),
+        ("newer", "reads up to 1: upgrade"),
+        ("headless", "its header missing"),
     ],
 )
 def test_files_that_cannot_be_read_get_one_sentence(tmp_path, kind, sentence):

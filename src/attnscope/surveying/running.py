@@ -6,12 +6,14 @@ from typing import Any
 
 from ..engine import Engine
 from ..progress import Watch
-from .asking import checked
+from ..record.schema import checked
+from . import asking
 from .result import Survey
 
 TOKENS_PER_BATCH = 2048
 
 
+@checked
 def survey(
     model: Any,
     corpus: Any,
@@ -44,7 +46,7 @@ def survey(
     number of workers on machines of one kind, as long as the `threads` of each are as many. `watch` is told of progress
     after every shard.
     """
-    asked = checked(
+    asked = asking.checked(
         corpus,
         statistics,
         engine,
