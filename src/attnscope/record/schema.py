@@ -31,6 +31,7 @@ WISHES = {
     "a valid string, unable to parse raw data as a unicode string": NOT_WRITTEN,
     "a valid string": "a text",
     "String should have at most": "a text of at most",
+    "String should match pattern": "a name that fits",
     "a valid integer": "a whole number",
     "a valid boolean": "True or False",
     "'str' instances are not allowed as a Sequence value": "a list",
@@ -200,6 +201,11 @@ def from_json(cls: Any, content: bytes | str, what: str, extra: Extra = "forbid"
         raise BadInput(f"{what} is damaged, or not written by attnscope: {sentence(error)}.") from None
     given = {name: getattr(model, name) for name in model_of(cls, extra).model_fields if name in model.model_fields_set}
     return {**given, **(model.model_extra or {})}
+
+
+@dataclass(frozen=True)
+class Anything:
+    """A card that may say anything, in plain JSON."""
 
 
 def card_from_json(cls: Any, content: bytes | str, what: str) -> dict[str, Any]:
