@@ -73,8 +73,8 @@ def _shallow(card: Mapping[str, Any]) -> Mapping[str, Any]:
                 _written(value)
             elif isinstance(value, float) and not math.isfinite(value):
                 raise ValueError("finite numbers only")
-            elif isinstance(value, Mapping) and not all(isinstance(key, str) and _written(key) for key in value):
-                raise ValueError("keys that are texts")
+            elif isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
+                raise ValueError("a mapping whose keys are texts")
         level = [inner for value in level for inner in _inside(value)]
         if not level:
             return card
@@ -83,6 +83,7 @@ def _shallow(card: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _inside(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
+        yield from value.keys()
         yield from value.values()
     elif isinstance(value, (list, tuple)):
         yield from value
