@@ -99,7 +99,7 @@ DOORS = {
         "pooled", "queries", "scaling", "embeddings", "score_bias", "target",
     )},
     "AttentionRecord(softcap=)": (record_with("softcap"), ("None", "half", "far", "huge")),
-    "AttentionRecord(text=)": (record_with("text"), ("None", "text")),
+    "AttentionRecord(text=)": (record_with("text"), ("None", "text", "surrogate")),
     "AttentionRecord(inputs=)": (record_with("inputs"), ()),
     "AttentionRecord(card=)": (record_with("card"), ("mapping",)),
     "from_weights(attentions)": (weights_with("attentions"), ()),
@@ -125,7 +125,7 @@ DOORS = {
     **{f"TokenScores({name}=)": (scores_with(name), ()) for name in (
         "tokens", "scores", "special", "word_ids", "size",
     )},
-    "TokenScores(method=)": (scores_with("method"), ("text",)),
+    "TokenScores(method=)": (scores_with("method"), ("text", "surrogate")),
     "TokenScores(compute_map=)": (scores_with("compute_map"), ("None", "function", "class")),
     "scores.at(query)": (lambda subject, value: subject.scores.at(value), ()),
     "scores.at(layer=)": (lambda subject, value: subject.scores.at(0, value), ()),

@@ -310,7 +310,14 @@ def test_a_folder_and_a_forbidden_place_get_one_sentence(tmp_path):
         record.save(tmp_path / "file" / "r.safetensors")
 
 
-def test_half_a_surrogate_pair_is_refused_before_it_is_written():
-    for name, value in {"tokens": ["\ud800", "b"], "card": {"note": "\ud800"}}.items():
-        with pytest.raises(BadInput, match="a text that UTF-8 can write"):
-            AttentionRecord.from_weights(**{"attentions": torch.eye(2), "tokens": ["a", "b"], name: value})
+def test_half_a_surrogate_pair_becomes_the_sign_that_views_show(tmp_path):
+    record = AttentionRecord.from_weights(torch.eye(2), ["\ud800", "b\udfff"])
+    assert record.tokens == ("\ufffd", "b\ufffd")
+    changed = dataclasses.replace(record, text="a\ud800", prediction=(("\ud800", 1.0),))
+    path = changed.save(tmp_path / "r.safetensors")
+    length = int.from_bytes(path.read_bytes()[:8], "little")
+    path.read_bytes()[8 : 8 + length].decode("utf-8")
+    again = AttentionRecord.load(path)
+    assert (again.tokens, again.text, again.prediction) == (record.tokens, "a\ufffd", (("\ufffd", 1.0),))
+    with pytest.raises(BadInput, match="card must be a text that UTF-8 can write"):
+        AttentionRecord.from_weights(torch.eye(2), ["a", "b"], card={"note": "\ud800"})

@@ -6,6 +6,7 @@ parameter; pydantic holds values against it, strictly: no number is read from a 
 
 import inspect
 import math
+import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -16,7 +17,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from jaxtyping import AbstractArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic import Field as Bounded
 from torch import Tensor
 
@@ -26,6 +27,7 @@ LONGEST_TEXT, LARGEST_NUMBER, DEEPEST = 1_000_000, 2**53, 32
 """Letters of a token or label, the largest whole number that JSON keeps exactly, and how deep a card may nest."""
 LARGEST_FILE = 100_000_000
 """Bytes of a JSON file or header; safetensors allows a header as many."""
+HALF_PAIR = re.compile("[\ud800-\udfff]")
 NOT_WRITTEN = "a text that UTF-8 can write, without half a surrogate pair"
 WISHES = {
     "a valid string, unable to parse raw data as a unicode string": NOT_WRITTEN,
@@ -51,11 +53,14 @@ STRICT = ConfigDict(
 
 def _written(text: str) -> str:
     """Refuse what UTF-8 cannot write."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(NOT_WRITTEN) from None
+    if HALF_PAIR.search(text):
+        raise ValueError(NOT_WRITTEN)
     return text
+
+
+def _spelled(text: Any) -> Any:
+    """Half a surrogate pair, which no file can hold, as the sign that every view shows for it."""
+    return HALF_PAIR.sub("\ufffd", text) if isinstance(text, str) else text
 
 
 def _all_different(numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -89,10 +94,10 @@ def _inside(value: Any) -> Iterator[Any]:
         yield from value
 
 
-Words = Annotated[str, AfterValidator(_written)]
-"""Any text that can be written."""
-Label = Annotated[str, Bounded(max_length=LONGEST_TEXT), AfterValidator(_written)]
-"""A token, a label, a name."""
+Words = Annotated[str, BeforeValidator(_spelled)]
+"""Any text; half a surrogate pair becomes �, so that every file stays UTF-8."""
+Label = Annotated[str, Bounded(max_length=LONGEST_TEXT), BeforeValidator(_spelled)]
+"""A token, a label, a name; the same."""
 Named = Annotated[str, Bounded(pattern=r"^\w[\w .-]{0,99}$")]
 """What is also the name of a file: no way out of its folder."""
 Count = Annotated[int, Bounded(ge=0, le=LARGEST_NUMBER)]

@@ -17,7 +17,7 @@ TOKENS_PER_BATCH = 2048
 def survey(
     model: Any,
     corpus: Any,
-    statistics: Sequence[str | type[Any]] | None = None,
+    statistics: str | Sequence[str | type[Any]] | None = None,
     engine: str | Engine = "local",
     out: str | Path | None = None,
     resume: bool = False,
