@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench census clean chromium
+.PHONY: help demo test fuzz lint docs bench census clean chromium
 
 bin := .venv/bin
 pip := $(bin)/python -m pip install -q --disable-pip-version-check -c constraints.txt
@@ -19,6 +19,9 @@ demo: .venv/.core ## Show what the shipped model attends to, and write report.ht
 
 test: .venv/.dev chromium ## Run every test and every example of the docstrings
 	$(bin)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+fuzz: .venv/.dev ## Read 100,000 mutations of real files: each must be as it should, or refused in one sentence
+	OMP_NUM_THREADS=1 $(bin)/python tests/fuzz/files.py 100000
 
 lint: .venv/.dev ## Run every checker: format, lint, types, imports, command-line page, docs
 	$(bin)/ruff format --check

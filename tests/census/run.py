@@ -81,7 +81,8 @@ def page(verdicts: list[Verdict], counts: Counter[str]) -> str:
     registered = f"transformers {transformers.__version__} registers {len(verdicts)} architectures"
     summary = (
         f"{registered} for text, pictures and sound. `make census` makes a tiny model of each from its own"
-        " configuration, shrunk by rules, with random weights; records it in every stack; and compares it with the same model loaded"
+        " configuration, shrunk by rules, with random weights; records it in every stack; and compares it with the same"
+        " model loaded"
         f" eager. Of {tried} that could be made, **{counts['exact']} are exact, {counts['refused']} are refused with a"
         f" sentence, {counts['wrong']} are wrong and {counts['raw error']} end in a raw error**; {counts['not built']}"
         " could not be made."

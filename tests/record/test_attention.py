@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope import AttentionRecord, BadInput
-from attnscope.record.checks import check_shape
+from attnscope.record.schema import tensor_fields
 
 
 def weights(layers=2, heads=3, queries=4, keys=4, seed=0):
@@ -69,7 +69,7 @@ def test_looking_ahead_is_not_causal():
     ("changes", "sentence"),
     [
         ({"tokens": list("abc")}, "tokens has 3 entries, but the attention weights have 4 query"),
-        ({"word_ids": [0, 1]}, "query_word_ids has 2 entries"),
+        ({"word_ids": [0, 1]}, "word_ids has 2 entries"),
         ({"readout": [0.5, 0.5, 0.5, 0.5]}, "must be a distribution"),
         ({"readout": 7}, "readout=7 is outside"),
     ],
@@ -86,7 +86,9 @@ def test_optional_tensors_must_fit_the_weights():
     with pytest.raises(
         BadInput, match="queries has the shape 1 x 2 x 2 x 3; beside these weights it must be 1 x 1 x 2 x any"
     ):
-        check_shape("queries", [1, 2, 2, 3], [1, 1, 2, None])
+        tensor_fields(AttentionRecord)["queries"].refuse(
+            "queries", "float32", [1, 2, 2, 3], {"layer": 1, "head": 1, "query": 2, "key": 2}
+        )
     with pytest.raises(BadInput, match="same tokens"):
         AttentionRecord(weights=even, readout=torch.tensor([1.0, 0.0]), **fields | {"key_tokens": ("a", "c")})
 

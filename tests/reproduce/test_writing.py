@@ -35,7 +35,7 @@ def test_claims_survive_a_round_trip(tmp_path):
 @pytest.mark.parametrize("text", ["{", "[1]", '[{"id": "a"}]'])
 def test_what_is_no_claims_is_refused(tmp_path, text):
     (tmp_path / "claims.json").write_text(text)
-    with pytest.raises(BadInput, match="not a list of claims"):
+    with pytest.raises(BadInput, match="the claims of a reproduction, is damaged"):
         read_claims(tmp_path)
 
 

@@ -162,9 +162,10 @@ def test_a_table_the_survey_does_not_have(small) -> None:
         ("", None, r"holds no finished survey: survey\.json is missing\.$"),
         ("nowhere", None, r"nowhere holds no finished survey: survey\.json is missing\.$"),
         ("survey.json", "{}", r"^A survey is loaded by its folder, and .*survey\.json is a file: give the folder"),
-        ("", "{", r"survey\.json is damaged, or no card of a survey: it is not JSON\.$"),
-        ("", "[1]", r"survey\.json is no card of a survey: it names no statistics\.$"),
-        ("", '{"name": "mine"}', r"survey\.json is no card of a survey: it names no statistics\.$"),
+        ("", "{", r"survey\.json, the card of a survey, is damaged, or not written by attnscope: it is not JSON: "),
+        ("", "[1]", r"survey\.json, the card of a survey, is damaged, .*: it must be an object, not a list\.$"),
+        ("", '{"name": "mine"}', r"survey\.json, the card of a survey, is damaged, .*: model is missing\.$"),
+        ("", "[" * 100_000, r"survey\.json, the card of a survey, is damaged, .*: it is not JSON: recursion limit"),
     ],
 )
 def test_what_is_no_survey_to_load(tmp_path, name: str, written: str | None, said: str) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 from ..errors import BadInput
 from ..record import AttentionRecord, Model, TokenScores
+from ..record.schema import checked, shown
 
 
+@checked
 def attribute(
     record: AttentionRecord, method: str | Callable[..., TokenScores], model: Model | None = None, **options: Any
 ) -> TokenScores:
@@ -21,6 +23,13 @@ def attribute(
         if method not in METHODS:
             raise BadInput(f"There is no method {method!r}: choose one of {', '.join(METHODS)}, or pass a function.")
         method = METHODS[method]
-    if "model" in inspect.signature(method).parameters:
+    try:
+        parameters = inspect.signature(method).parameters
+    except ValueError:
+        raise BadInput(f"{shown(method)} is no method: give a function that takes a record.") from None
+    if "model" in parameters:
         options["model"] = model
-    return method(record, **options)
+    scores = method(record, **options)
+    if not isinstance(scores, TokenScores):
+        raise BadInput(f"A method gives TokenScores for a record, but this one gave {shown(scores)}.")
+    return scores

@@ -10,6 +10,7 @@ from ..errors import BadInput
 from ..progress import tell
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS, Inputs
+from ..record.schema import checked
 from ..record.words import word_groups, word_labels
 from .rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids, rerunnable
 
@@ -48,6 +49,7 @@ EVERYTHING = 0.9
 """A token that takes this share of the probability along has taken all there was to say."""
 
 
+@checked
 def blank_out(
     record: AttentionRecord,
     model: Model | None = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import BadInput
 from ..paint import colour, ink
 from ..record import AttentionRecord, Model, TokenScores, readable
+from ..record.schema import checked
 from ..record.sketch import TOKEN_STYLE
 from ..terminal import has_dark_ground
 from .agreement import spearman
@@ -113,6 +114,7 @@ class Comparison:
         ]
 
 
+@checked
 def compare(
     record: AttentionRecord,
     model: Model | None = None,

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import Heads, checked_layer, pooled_heads, square_weights
 from .receptive_field import visible_keys
@@ -74,6 +75,7 @@ def chosen_attention(record: AttentionRecord, attention: str) -> Float[Tensor, "
     raise BadInput(f'attention is "weights" or "effective", not {attention!r}.')
 
 
+@checked
 def effective(record: AttentionRecord, heads: Heads = "mean", layer: int = -1) -> TokenScores:
     """Effective attention of one layer from the read-out, heads pooled.
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..errors import BadInput
 from ..progress import tell
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from ..record.scores import Saturation, scores_of
 from . import flow_bounds
 from . import flow_kernels as kernels
@@ -117,6 +118,7 @@ def saturation(graph: FlowGraph, flows: Float[Tensor, "layer query token"]) -> S
     return Saturation(total, source_share, token_share)
 
 
+@checked
 def flow(
     record: AttentionRecord,
     heads: Heads = "mean",

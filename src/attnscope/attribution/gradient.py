@@ -5,6 +5,7 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..record import AttentionRecord, Target, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 
 REDUCTIONS = ("norm", "squared", "abs_sum")
@@ -38,6 +39,7 @@ def captured_gradients(
     return record.embeddings, record.embedding_gradients
 
 
+@checked
 def gradient(
     record: AttentionRecord,
     reduce: str = "norm",

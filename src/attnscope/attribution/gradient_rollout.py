@@ -5,11 +5,13 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import square_weights
 from .rollout import rolled_out
 
 
+@checked
 def gradient_rollout(record: AttentionRecord) -> TokenScores:
     """Attention times its gradient, positive part, mean over heads, added to the identity and multiplied through.
 

@@ -1,10 +1,12 @@
 """Gradient times input: what each token's embedding adds to the answer, to first order."""
 
 from ..record import AttentionRecord, Target, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .gradient import captured_gradients
 
 
+@checked
 def gradient_x_input(
     record: AttentionRecord, target: Target | int | str | None = None, signed: bool = False
 ) -> TokenScores:

@@ -11,6 +11,7 @@ from ..errors import BadInput
 from ..progress import tell
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .rerunning import blank_embeddings, key_embeddings, key_ids, rerunnable
 
@@ -47,6 +48,7 @@ def integrated(
     return (end - start) * mean_gradient, values[-1] - values[0]
 
 
+@checked
 def integrated_gradients(
     record: AttentionRecord,
     model: Model | None = None,

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import square_weights
 from .receptive_field import lean_to_first
@@ -23,6 +24,7 @@ def traced(
     return torch.stack(layers[::-1])
 
 
+@checked
 def layerwise_tracing(record: AttentionRecord, normalize: str | None = None) -> TokenScores:
     """How much of the read-out's attention each input token has gathered when it has been traced down every layer.
 

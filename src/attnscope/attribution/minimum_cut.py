@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..record import AttentionRecord
+from ..record.schema import checked
 from . import flow_kernels as kernels
 from .effective import chosen_attention
 from .flow import FlowGraph
@@ -30,6 +31,7 @@ class MinimumCut:
     edges: tuple[CutEdge, ...]
 
 
+@checked
 def minimum_cut(
     record: AttentionRecord,
     query: int,

@@ -4,11 +4,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import Heads, checked_layer, pooled_heads
 from .receptive_field import normalized
 
 
+@checked
 def raw(record: AttentionRecord, heads: Heads = "mean", layer: int = -1, normalize: str | None = None) -> TokenScores:
     """Attention of one layer (the last by default) from the read-out, heads pooled.
 

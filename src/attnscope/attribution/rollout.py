@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .effective import chosen_attention
 from .heads import Heads, checked_layer, checked_positions, pooled_maps, with_residual
@@ -39,6 +40,7 @@ def rolled_row(
     return row
 
 
+@checked
 def rollout(
     record: AttentionRecord,
     heads: Heads = "mean",

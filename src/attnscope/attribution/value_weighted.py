@@ -6,6 +6,7 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from ..record.scores import scores_of
 from .effective import NO_VALUES
 from .heads import Heads, checked_layer, pooled_heads
@@ -19,6 +20,7 @@ def carried(
     return weights * lengths.unsqueeze(-2)
 
 
+@checked
 def value_weighted(record: AttentionRecord, heads: Heads = "mean", layer: int = -1) -> TokenScores:
     """Attention of one layer times the norm of the transformed value, from the read-out, heads pooled.
 

@@ -14,6 +14,7 @@ from ..attribution.choosing import Method, every_method, named_methods, runs_mod
 from ..engine import check_recipe, checked_folder
 from ..errors import BadInput
 from ..record import Model, Text
+from ..record.schema import checked
 from .baselines import BASELINES
 from .cost import Cost, price
 from .per_text import Figure, Question, figures_of
@@ -26,6 +27,7 @@ WAYS_TO_RECORD: tuple[dict[str, Any], ...] = ({}, {"gradients": True}, {"gradien
 UNFINISHED = "unfinished"
 
 
+@checked
 def trust(
     model: Model,
     texts: Iterable[Text],
@@ -178,12 +180,17 @@ def _joined(methods: Mapping[str, Method], references: Mapping[str, Method]) -> 
 
 
 def _checked_texts(texts: Iterable[Text]) -> list[Text]:
-    if isinstance(texts, str):
+    if isinstance(texts, (str, Mapping)):
         raise BadInput("trust takes several texts; put a single one into a list.")
-    given = list(texts)
-    if not given:
+    return texts_of(list(texts))
+
+
+@checked
+def texts_of(texts: list[Text]) -> list[Text]:
+    """The texts, if there are any and each is one."""
+    if not texts:
         raise BadInput("There are no texts to measure on.")
-    return given
+    return texts
 
 
 def _tokens(model: Model, text: Text, number: int, truncate: bool) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import pandas as pd
 from ..errors import BadInput
 from ..files import written_atomically
 from ..numerals import counted
+from ..record.schema import Card, Count, Label, Words, check_fields, checked, told
 from ..views.lexicon_figures import head_shares, tag_colours, valence_scatter
 from ..views.printing import Plot, save_figure
 from ..views.word_cloud import word_cloud
@@ -29,6 +30,18 @@ CLOUD_WORDS = 10
 """Where fewer words stand there so often, all are drawn."""
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What the card of a study says at least; more stands beside it."""
+
+    model: Label
+    texts: Count
+    lexicon: Label
+    tags: tuple[Label, ...]
+    matched: Mapping[Label, Count]
+    left_out: Mapping[Label, Words]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LexiconStudy:
     """Mean scores of words held against what a lexicon says of them, after Wu, Nguyen & Ong 2020, sections 6.3 to 6.5.
@@ -43,8 +56,11 @@ class LexiconStudy:
     regressions: pd.DataFrame
     correlations: pd.DataFrame
     heads: pd.DataFrame
-    card: Mapping[str, Any]
+    card: Card
     """What was asked of which model, how words were matched, and which methods were `left_out` and why."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, {})
 
     @property
     def methods(self) -> list[str]:
@@ -82,12 +98,19 @@ class LexiconStudy:
         return folder
 
     @classmethod
+    @checked
     def load(cls, folder: str | Path) -> "LexiconStudy":
         """Read what `save` wrote."""
         folder = Path(folder)
         if missing := [name for name in (*(f"{table}.csv" for table in TABLES), CARD) if not (folder / name).is_file()]:
             raise BadInput(f"{folder} holds no finished lexicon study: {missing[0]} is missing.")
-        return cls(**{name: read_table(folder / f"{name}.csv") for name in TABLES}, card=read_card(folder / CARD))
+        tables = {name: read_table(folder / f"{name}.csv") for name in TABLES}
+        study = cls(**tables, card=read_card(folder / CARD, Facts))
+        try:
+            study.summary()
+        except (LookupError, TypeError, ValueError) as error:
+            raise BadInput(f"The lexicon study in {folder} is damaged: its tables lack {told(error)}.") from None
+        return study
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, ready for JSON, without the words: None where a figure is not defined."""

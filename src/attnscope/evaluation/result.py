@@ -1,6 +1,7 @@
 """Trust: the table of how well methods follow the model, its verdict in words, on disk and on screen."""
 
 import csv
+import io
 import json
 import math
 from collections.abc import Mapping
@@ -14,6 +15,19 @@ import pandas as pd
 from ..errors import BadInput
 from ..files import written_atomically
 from ..numerals import counted
+from ..record.schema import (
+    LARGEST_NUMBER,
+    Card,
+    Count,
+    Label,
+    Words,
+    card_from_json,
+    check_fields,
+    checked,
+    json_of,
+    shown,
+    told,
+)
 from .baselines import BASELINES
 from .tabulating import as_table
 from .verdict import headline, verdict
@@ -24,6 +38,20 @@ if TYPE_CHECKING:
 TABLE, CARD = "trust.csv", "trust.json"
 WHOLE_NUMBERS = ("layer", "texts")
 NUMBERS = ("value", "low", "high", "above", "above_low", "above_high")
+OF_ONE = ["method", "layer", "against", "measure", "special", "bucket"]
+"""What tells the figures of a table apart."""
+COLUMNS = (*OF_ONE, "value", "low", "high", "texts", "baseline", "above", "above_low", "above_high")
+TOLD = ("spearman", "comprehensiveness", "sufficiency")
+"""The measures of a summary."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the card of a trust table says at least; more stands beside it."""
+
+    model: Label
+    texts: Count
+    left_out: Mapping[Label, Words] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,8 +64,11 @@ class Trust:
     """
 
     table: pd.DataFrame
-    card: Mapping[str, Any]
+    card: Card
     """What was asked of which model and of how many texts, and which methods were `left_out` and why."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, {})
 
     def verdict(self) -> str:
         """What to make of it, one sentence to a line."""
@@ -50,13 +81,15 @@ class Trust:
     def summary(self) -> pd.DataFrame:
         """Method by measure over all texts, special tokens set aside: Spearman, comprehensiveness and sufficiency."""
         rows = headline(self.table)
-        rows = rows[rows["measure"].isin(["spearman", "comprehensiveness", "sufficiency"])]
+        rows = rows[rows["measure"].isin(TOLD)]
         ranked = rows["measure"] == "spearman"
         columns = rows["measure"].where(~ranked, rows["against"])
         wide = rows.assign(column=columns).pivot(index="method", columns="column", values="value")
-        order = [name for name in rows["method"].unique() if name not in BASELINES] + list(BASELINES)
+        order = [name for name in rows["method"].unique() if name not in BASELINES]
+        order += [name for name in BASELINES if name in wide.index]
         return wide.loc[order, list(columns.unique())].rename_axis(columns=None)
 
+    @checked
     def save(self, folder: str | Path) -> Path:
         """Write the table as CSV and the card as JSON into a folder, each file all at once, the card last."""
         folder = Path(folder)
@@ -67,15 +100,15 @@ class Trust:
         return folder
 
     @classmethod
+    @checked
     def load(cls, folder: str | Path) -> "Trust":
         """Read what `save` wrote."""
         folder = Path(folder)
         if not (folder / CARD).is_file() or not (folder / TABLE).is_file():
             raise BadInput(f"{folder} holds no finished trust table: {TABLE} or {CARD} is missing.")
-        with (folder / TABLE).open(encoding="utf-8", newline="") as lines:
-            # not by pandas, whose parser may miss the last digit and takes a method called "null" for a gap
-            rows = [{name: _parsed(name, text) for name, text in row.items()} for row in csv.DictReader(lines)]
-        return cls(as_table(rows), json.loads((folder / CARD).read_text(encoding="utf-8")))
+        table = as_table(_rows(folder / TABLE))
+        _check_table(folder / TABLE, table)
+        return cls(table, card_from_json(Facts, json_of(folder / CARD), f"{folder / CARD}, the card of a trust table,"))
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, ready for JSON: None where a figure is not defined."""
@@ -125,12 +158,42 @@ class Trust:
         return f"{name} on {counted(self.card['texts'], 'text')}, special tokens set aside"
 
 
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The rows; not by pandas, whose parser may miss the last digit and takes a method called "null" for a gap."""
+    try:
+        rows = list(csv.reader(io.StringIO(json_of(path).decode("utf-8"), newline=""), strict=True))
+        if len(rows) < 2 or tuple(rows[0]) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
+            raise BadInput(f"{path} is damaged, or no trust table: its columns are not {', '.join(COLUMNS)}.")
+        return [{name: _parsed(name, text) for name, text in zip(COLUMNS, row, strict=True)} for row in rows[1:]]
+    except (ValueError, csv.Error) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{path} is damaged, or no trust table: {told(error)}.") from None
+
+
 def _parsed(column: str, text: str) -> str | int | float | None:
     if column in NUMBERS:
-        return float(text) if text else math.nan
+        number = float(text) if text else math.nan
+        if math.isinf(number):
+            raise ValueError(f"{column} is not finite")
+        return number
     if column in WHOLE_NUMBERS:
-        return int(text) if text else None
+        if not text and column == "layer":
+            return None
+        if not 0 <= int(text) <= LARGEST_NUMBER:
+            raise ValueError(f"{column} is {shown(int(text))}")
+        return int(text)
     return text
+
+
+def _check_table(path: Path, table: pd.DataFrame) -> None:
+    """Refuse a table that no verdict can be told from."""
+    rows = headline(table)
+    if rows.empty or table.duplicated(OF_ONE).any():
+        raise BadInput(f"{path} is damaged: a figure stands there twice, or none over all texts does.")
+    columns = rows["measure"].where(rows["measure"] != "spearman", rows["against"])
+    if rows.assign(column=columns)[rows["measure"].isin(TOLD)].duplicated(["method", "column"]).any():
+        raise BadInput(f"{path} is damaged: a method has two figures of one measure.")
 
 
 def _number(value: float) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +11,8 @@ from torch import Tensor
 
 from ..errors import BadInput
 from . import checks, sketch, storage, words
-from .from_weights import stacked_layers
+from .from_weights import distribution, kept_positions, stacked_layers
+from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, shown
 from .target import Target
 
 Stack = Literal["encoder", "decoder", "cross"]
@@ -28,32 +28,32 @@ class AttentionRecord:
     """
 
     weights: Float[Tensor, "layer head query key"]
-    query_tokens: tuple[str, ...]
-    key_tokens: tuple[str, ...]
+    query_tokens: tuple[Label, ...]
+    key_tokens: tuple[Label, ...]
     stack: Stack
     causal: bool
     readout: Float[Tensor, " query"]
     """Where the model reads its answer: a distribution over the queries."""
-    prediction: tuple[tuple[str, float], ...] = ()
+    prediction: tuple[tuple[Label, Finite], ...] = ()
     """(label, probability) pairs, best first; for a model with a single output, its value."""
 
-    query_word_ids: tuple[int | None, ...] = ()
+    query_word_ids: tuple[Count | None, ...] = ()
     """The word each token belongs to, unique over a pair of texts; None for special tokens. By default each token is
     one."""
-    key_word_ids: tuple[int | None, ...] = ()
+    key_word_ids: tuple[Count | None, ...] = ()
     query_special: tuple[bool, ...] = ()
     """Which tokens the tokenizer put there ([CLS], [SEP], <s>, ...)."""
     key_special: tuple[bool, ...] = ()
     masked_queries: tuple[bool, ...] = ()
     """Queries that may attend to nothing, and so have rows of zeros."""
-    added_tokens: int = 0
+    added_tokens: Count = 0
     """How many tokens at the front are none of the text: what stands for a learned sink, or for compressed blocks of
     tokens. As queries they keep to themselves, so that what reaches them stays there."""
-    grid: tuple[int, int] | None = None
+    grid: tuple[Count, Count] | None = None
     """The rows and columns of an image's patches, which are the last tokens."""
-    layers: tuple[int, ...] = ()
+    layers: Numbers = ()
     """The number of each layer in the model, where only some attend or `select` has kept only some."""
-    heads: tuple[int, ...] = ()
+    heads: Numbers = ()
     pooled: Literal["mean"] | None = None
     """"mean" where only the mean over heads was kept, as the single head 0."""
 
@@ -61,8 +61,8 @@ class AttentionRecord:
     """Query vectors after rotary embedding: softmax(softcap(scaling * queries @ keys.T) + score_bias) are the
     weights."""
     keys: Float[Tensor, "layer head key head_width"] | None = None
-    scaling: tuple[float, ...] | None = None
-    softcap: float | None = None
+    scaling: tuple[Finite, ...] | None = None
+    softcap: Finite | None = None
     score_bias: Float[Tensor, "layer #head query key"] | None = None
     """What the model adds to its scores: position biases, and -inf where the mask hides a key."""
     values: Float[Tensor, "layer head key model_width"] | None = None
@@ -73,17 +73,16 @@ class AttentionRecord:
     target: Target | None = None
     """What the gradients are of."""
 
-    text: str | tuple[str, ...] | None = None
-    inputs: Mapping[str, Int[Tensor, " _"]] = field(default_factory=dict)
+    text: Words | tuple[Words, ...] | None = None
+    inputs: Mapping[Label, Int[Tensor, " _"]] = field(default_factory=dict)
     """What the model was given (`input_ids`, ...), without padding, so that a method can run it again."""
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Card = field(default_factory=dict)
     """Where this comes from: model and revision, dtype, attention implementation, package versions, date."""
 
     def __post_init__(self) -> None:
-        if self.weights.ndim != 4:
-            raise BadInput(
-                f"Attention weights are [layer, head, query, key]; these have the shape {tuple(self.weights.shape)}."
-            )
+        if not isinstance(self.weights, Tensor) or self.weights.ndim != 4:
+            found = tuple(self.weights.shape) if isinstance(self.weights, Tensor) else shown(self.weights)
+            raise BadInput(f"Attention weights are [layer, head, query, key]; these have the shape {found}.")
         layers, heads, queries, keys = self.weights.shape
         self._fill("query_word_ids", tuple(range(queries)))
         self._fill("key_word_ids", self.query_word_ids if queries == keys else tuple(range(keys)))
@@ -92,36 +91,26 @@ class AttentionRecord:
         self._fill("masked_queries", (False,) * queries)
         self._fill("layers", tuple(range(layers)))
         self._fill("heads", tuple(range(heads)))
-        for name in ("query_tokens", "query_word_ids", "query_special", "masked_queries", "readout"):
+        check_fields(self, {"layer": layers, "head": heads, "query": queries, "key": keys})
+        for name in ("query_tokens", "query_word_ids", "query_special", "masked_queries"):
             checks.check_length(name, len(getattr(self, name)), queries, "query")
         for name in ("key_tokens", "key_word_ids", "key_special"):
             checks.check_length(name, len(getattr(self, name)), keys, "key")
-        shapes: dict[str, list[int | None]] = {
-            "layers": [layers],
-            "heads": [heads],
-            "queries": [layers, heads, queries, None],
-            "keys": [layers, heads, keys, None],
-            "values": [layers, heads, keys, None],
-            "score_bias": [layers, None, queries, keys],
-            "embeddings": [keys, None],
-            "embedding_gradients": [keys, None],
-            "attention_gradients": [layers, heads, queries, keys],
-        }
-        for name, shape in shapes.items():
-            value = getattr(self, name)
-            if value is not None:
-                checks.check_shape(name, value.shape if isinstance(value, Tensor) else [len(value)], shape)
+        for name, length in (("layers", layers), ("heads", heads), ("scaling", layers)):
+            if getattr(self, name) is not None:
+                checks.check_length(name, len(getattr(self, name)), length, name.removesuffix("s"))
         object.__setattr__(self, "weights", checks.checked_weights(self.weights, self.masked_queries))
         object.__setattr__(self, "readout", checks.checked_readout(self.readout))
-        if self.stack not in ("encoder", "decoder", "cross"):
-            raise BadInput(f"A stack is encoder, decoder or cross, not {self.stack!r}.")
+        for name in ("queries", "keys", "values", "embeddings"):
+            checks.check_finite(name, getattr(self, name))
         if self.stack != "cross" and self.query_tokens != self.key_tokens:
             raise BadInput("Queries and keys of self-attention are the same tokens; for two texts give stack='cross'.")
         if self.causal:
             checks.check_causal(self.weights)
 
     def _fill(self, name: str, default: tuple[Any, ...]) -> None:
-        if not getattr(self, name):
+        value = getattr(self, name)
+        if isinstance(value, tuple) and not value:
             object.__setattr__(self, name, default)
 
     @property
@@ -146,19 +135,20 @@ class AttentionRecord:
         return value
 
     @classmethod
+    @checked
     def from_weights(
         cls,
         attentions: Any,
-        tokens: Sequence[str],
+        tokens: str | Sequence[str],
         causal: bool | None = None,
         *,
-        key_tokens: Sequence[str] | None = None,
+        key_tokens: str | Sequence[str] | None = None,
         index: int | None = None,
         attention_mask: Any = None,
         readout: Any = None,
         word_ids: Sequence[int | None] | None = None,
-        special: Sequence[bool] | None = None,
-        masked_queries: Sequence[bool] | None = None,
+        special: Sequence[Flag] | None = None,
+        masked_queries: Sequence[Flag] | None = None,
         card: Mapping[str, Any] | None = None,
     ) -> "AttentionRecord":
         """A record of any weights from any model (see `stacked_layers` for the forms taken).
@@ -172,7 +162,7 @@ class AttentionRecord:
 
         """
         weights = stacked_layers(attentions, index).clone()  # the record is frozen, whatever becomes of what was given
-        query_tokens = tuple(str(token) for token in tokens)
+        query_tokens = tuple(tokens)
         if len(query_tokens) == weights.shape[2] + 1:
             raise BadInput(
                 f"There are {len(query_tokens)} tokens and {weights.shape[2]} queries: the last token generate() writes"
@@ -184,32 +174,29 @@ class AttentionRecord:
                 f"These weights have {weights.shape[2]} queries and {weights.shape[3]} keys:"
                 " for cross-attention give the tokens attended to as key_tokens=."
             )
+        for name, given in (("word_ids", word_ids), ("special", special), ("masked_queries", masked_queries)):
+            checks.check_length(name, len(query_tokens) if given is None else len(given), len(query_tokens), "query")
         quiet = () if special is None else tuple(bool(flag) for flag in special)
         words_of = tuple(word_ids) if word_ids is not None else words.words_by_marker(query_tokens, quiet or None)
         masked = () if masked_queries is None else tuple(bool(flag) for flag in masked_queries)
         if attention_mask is not None:
             if key_tokens is not None:
                 raise BadInput("attention_mask= is for self-attention; cut the padding of cross-attention off before.")
-            mask = torch.as_tensor(attention_mask)
-            real = (mask if mask.ndim == 1 else mask[index or 0]).bool()
-            checks.check_length("attention_mask", len(real), weights.shape[2], "query")
-            kept = real.nonzero().flatten().tolist()
-            if not kept:
-                raise BadInput("attention_mask= marks no token as real (1), so nothing is left to record.")
+            kept = kept_positions(attention_mask, index, weights.shape[2])
             weights = weights[:, :, kept][..., kept]
+            of_tokens: list[Any] = [query_tokens, words_of, quiet, masked]
             query_tokens, words_of, quiet, masked = (
-                tuple(values[position] for position in kept) if values else ()
-                for values in (query_tokens, words_of, quiet, masked)
+                tuple(values[place] for place in kept if values) for values in of_tokens
             )
         if causal is None:
             causal = key_tokens is None and checks.looks_causal(weights)
         return cls(
             weights=weights,
             query_tokens=query_tokens,
-            key_tokens=query_tokens if key_tokens is None else tuple(str(token) for token in key_tokens),
+            key_tokens=query_tokens if key_tokens is None else tuple(key_tokens),
             stack="cross" if key_tokens is not None else "decoder" if causal else "encoder",
             causal=causal,
-            readout=_distribution(readout, len(query_tokens), causal),
+            readout=distribution(readout, len(query_tokens), causal),
             query_word_ids=words_of,
             key_word_ids=words_of if key_tokens is None else (),
             query_special=quiet,
@@ -249,8 +236,8 @@ class AttentionRecord:
 
     def select(self, layers: Any = None, heads: Any = None) -> "AttentionRecord":
         """The record of only these layers and heads: numbers, lists of numbers or slices, counted from either end."""
-        layer_positions = _positions(layers, len(self.layers), "layer")
-        head_positions = _positions(heads, len(self.heads), "head")
+        layer_positions = checks.positions(layers, len(self.layers), "layer")
+        head_positions = checks.positions(heads, len(self.heads), "head")
 
         def cut(tensor: Tensor | None) -> Tensor | None:
             if tensor is None:
@@ -279,6 +266,7 @@ class AttentionRecord:
             scaled = self.softcap * torch.tanh(scaled / self.softcap)
         return scaled if self.score_bias is None else scaled + self.score_bias
 
+    @checked
     def save(self, path: str | Path, precision: storage.Precision = "float32") -> Path:
         """Write to a safetensors file, atomically: weights as float32, float16 or uint8, everything else exactly.
 
@@ -288,9 +276,10 @@ class AttentionRecord:
         return storage.write(Path(path), {entry.name: getattr(self, entry.name) for entry in fields(self)}, precision)
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> "AttentionRecord":
-        """Read what `save` wrote."""
-        return cls(**storage.read(Path(path)))
+        """Read what `save` wrote; the file is data from anywhere, and every field of it is checked."""
+        return cls(**storage.read(Path(path), cls))
 
     def __repr__(self) -> str:
         layers, heads, queries, keys = self.weights.shape
@@ -305,31 +294,3 @@ class AttentionRecord:
         return sketch.record_html(
             repr(self), self.key_tokens, self.key_special, self.weights, self.readout, self.layers
         )
-
-
-def _distribution(readout: Any, length: int, causal: bool) -> Tensor:
-    """A read-out from what a user gives: nothing, a position, or weights."""
-    if readout is None:
-        return torch.eye(length)[-1] if causal else torch.full((length,), 1 / length)
-    if isinstance(readout, Integral):
-        position = int(readout)
-        if not -length <= position < length:
-            raise BadInput(f"readout={position} is outside the {length} query tokens.")
-        return torch.eye(length)[position]
-    if isinstance(readout, str):
-        raise BadInput(f"Here a read-out is a position or a distribution over the query tokens, not {readout!r}.")
-    return torch.as_tensor(readout, dtype=torch.float32).reshape(-1)
-
-
-def _positions(chosen: Any, length: int, axis: str) -> list[int]:
-    if chosen is None:
-        return list(range(length))
-    if isinstance(chosen, slice):
-        chosen = range(length)[chosen]
-    positions = [int(chosen)] if isinstance(chosen, Integral) else [int(position) for position in chosen]
-    for position in positions:
-        if not -length <= position < length:
-            raise BadInput(f"There is no {axis} {position}: this record has {length}, counted from 0.")
-    if not positions:
-        raise BadInput(f"No {axis} was chosen: name at least one of the {length}.")
-    return [position % length for position in positions]

@@ -1,12 +1,15 @@
 """What makes weights attention: checked once, when a record is made, with an error that names layer, head and row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ..errors import BadInput
+from .schema import shown
 
 ROW_TOLERANCE = 1e-3
 BFLOAT16_ROW_TOLERANCE = 1e-2
@@ -70,10 +73,6 @@ def looks_causal(weights: Float[Tensor, "layer head query key"]) -> bool:
 
 def checked_readout(readout: Float[Tensor, " query"]) -> Float[Tensor, " query"]:
     """The read-out as a float32 distribution over the queries."""
-    if readout.ndim != 1:
-        raise BadInput(
-            f"The read-out must be a distribution over the query tokens, not {tuple(readout.shape)} numbers."
-        )
     readout = readout.detach().to(device="cpu", dtype=torch.float32)
     total = readout.sum()
     if not bool(total.isfinite()) or bool((readout < 0).any()) or abs(total.item() - 1) > ROW_TOLERANCE:
@@ -87,12 +86,48 @@ def check_length(name: str, length: int, expected: int, axis: str) -> None:
         raise BadInput(f"{name} has {length} entries, but the attention weights have {expected} {axis} positions.")
 
 
-def check_shape(name: str, shape: Sequence[int], expected: Sequence[int | None]) -> None:
-    """Refuse a tensor whose shape does not fit the weights (None fits any size)."""
-    fits = len(shape) == len(expected) and all(want in (None, size) for size, want in zip(shape, expected, strict=True))
-    if not fits:
-        wanted = " x ".join("any" if size is None else str(size) for size in expected)
-        raise BadInput(f"{name} has the shape {' x '.join(map(str, shape))}; beside these weights it must be {wanted}.")
+def check_finite(name: str, tensor: Tensor | None) -> None:
+    """Refuse vectors that hold no numbers; the sum tells it at once, unless it overflows by itself."""
+    if tensor is None or bool(tensor.sum(dtype=torch.float32).isfinite()) or bool(tensor.isfinite().all()):
+        return
+    raise BadInput(f"{name} holds a value that is not a finite number: what the model computed there cannot be used.")
+
+
+def positions(chosen: Any, length: int, axis: str) -> list[int]:
+    """The places that a user means by a number, several of them or a slice, counted from either end; None is all."""
+    if chosen is None:
+        return list(range(length))
+    if isinstance(chosen, slice):
+        if not all(bound is None or is_whole(bound) for bound in (chosen.start, chosen.stop, chosen.step)):
+            raise BadInput(f"A slice of {axis}s has whole numbers, unlike {shown(chosen)}.")
+        if chosen.step == 0:
+            raise BadInput(f"A slice of {axis}s cannot have the step 0.")
+        chosen = range(length)[chosen]
+    listed = [chosen] if is_whole(chosen) else chosen
+    if isinstance(listed, (str, bytes, Mapping)) or not isinstance(listed, Iterable):
+        raise BadInput(f"{axis.capitalize()}s are whole numbers, lists of them or slices, not {shown(chosen)}.")
+    return [position(place, length, axis) for place in _some(list(listed), length, axis)]
+
+
+def position(place: Any, length: int, axis: str) -> int:
+    """A place counted from either end, as counted from zero."""
+    if not is_whole(place):
+        raise BadInput(f"A {axis} is a whole number, not {shown(place)}.")
+    if not -length <= place < length:
+        raise BadInput(f"There is no {axis} {place}: this record has {length}, counted from 0.")
+    return int(place) % length
+
+
+def _some(places: list[Any], length: int, axis: str) -> list[Any]:
+    if not places:
+        raise BadInput(f"No {axis} was chosen: name at least one of the {length}.")
+    return places
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number; True and False are none, though Python counts them as such."""
+    whole = isinstance(value, Integral) or (isinstance(value, Tensor) and value.ndim == 0 and is_whole(value.item()))
+    return whole and not isinstance(value, bool)
 
 
 def _refuse(bad: Bool[Tensor, "layer head query"], what: str, weights: Float[Tensor, "layer head query key"]) -> None:

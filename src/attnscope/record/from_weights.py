@@ -9,6 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
+from .checks import check_length, is_whole
+from .schema import shown, told
 
 NO_WEIGHTS = (
     "These attentions hold no weights: sdpa and flash attention never build the matrix, so the model returns None or an"
@@ -44,23 +46,61 @@ def stacked_layers(attentions: Any, index: int | None) -> Float[Tensor, "layer h
     return torch.stack(layers)
 
 
-def _is_sequence_of_arrays(value: Any) -> bool:
+def _is_sequence_of_arrays(value: Any, levels: int = 2) -> bool:
     """Whether this is a tuple or list of arrays (or None, or again such tuples), not of plain nested numbers."""
-    if not isinstance(value, (tuple, list)):
+    if not isinstance(value, (tuple, list)) or not levels:
         return False
     return all(
-        entry is None or len(getattr(entry, "shape", ())) > 0 or _is_sequence_of_arrays(entry) for entry in value
+        entry is None or len(getattr(entry, "shape", ())) > 0 or _is_sequence_of_arrays(entry, levels - 1)
+        for entry in value
     )
 
 
 def _tensor(values: Any) -> Tensor:
-    if isinstance(values, Tensor):
-        return values.detach()
     try:
-        tensor = torch.tensor(np.array(values))
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise BadInput(f"These attention weights are not an array of numbers ({error}).") from None
+        tensor = values.detach() if isinstance(values, Tensor) else torch.tensor(np.array(values))
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+        raise BadInput(f"These attention weights are not an array of numbers ({told(error)}).") from None
+    if tensor.is_complex():
+        raise BadInput("These attention weights are complex numbers: give the weights after the softmax.")
     return tensor if tensor.is_floating_point() else tensor.to(torch.float32)
+
+
+def kept_positions(mask: Any, index: int | None, length: int) -> list[int]:
+    """The places that an attention mask calls real: 1 for a token, 0 for padding; of a batch, those of one text."""
+    try:
+        flags = torch.as_tensor(mask)
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+        raise BadInput(f"attention_mask= is not an array of 0 and 1 ({told(error)}).") from None
+    if flags.ndim == 2:
+        row = index or 0
+        if not -len(flags) <= row < len(flags):
+            raise BadInput(f"index={row} is outside this attention mask of {len(flags)} texts.")
+        flags = flags[row]
+    if flags.ndim != 1 or not bool(((flags == 0) | (flags == 1)).all()):
+        raise BadInput("attention_mask= is one row of 0 and 1 for each text: 1 for a token, 0 for padding.")
+    check_length("attention_mask", len(flags), length, "query")
+    kept: list[int] = flags.nonzero().flatten().tolist()
+    if not kept:
+        raise BadInput("attention_mask= is all zeros, so that no token is left: it must be 1 for every real token.")
+    return kept
+
+
+def distribution(readout: Any, length: int, causal: bool) -> Float[Tensor, " query"]:
+    """A read-out from what a user gives: nothing, a position, or weights."""
+    if readout is None:
+        return torch.eye(length)[-1] if causal else torch.full((length,), 1 / length)
+    if is_whole(readout):
+        if not -length <= int(readout) < length:
+            raise BadInput(f"readout={readout} is outside the {length} query tokens.")
+        return torch.eye(length)[int(readout)]
+    try:
+        given = torch.as_tensor(readout)
+    except (ValueError, TypeError, RuntimeError, OverflowError):
+        given = torch.empty(())
+    if given.ndim != 1 or given.is_complex() or given.dtype == torch.bool:
+        raise BadInput(f"Here a read-out is a position or a distribution over the query tokens, not {shown(readout)}.")
+    return given.to(torch.float32)
 
 
 def _from_array(array: Tensor, index: int | None) -> Float[Tensor, "layer head query key"]:

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from ..errors import BadInput
 from . import words
+from .checks import position
+from .schema import Count, Label, Words, check_fields
 from .sketch import scores_html
 from .tokens import readable
 
@@ -40,21 +42,27 @@ class TokenScores:
     for `at`. `warnings` are sentences about what these scores cannot say.
     """
 
-    method: str
-    tokens: tuple[str, ...]
+    method: Label
+    tokens: tuple[Label, ...]
     scores: Float[Tensor, " key"]
     special: tuple[bool, ...]
-    word_ids: tuple[int | None, ...]
-    grid: tuple[int, int] | None = None
+    word_ids: tuple[Count | None, ...]
+    grid: tuple[Count, Count] | None = None
     """The rows and columns of an image's patches, where the tokens that are not special are patches."""
-    size: tuple[int, int] = (0, 0)
+    size: tuple[Count, Count] = (0, 0)
     """Layers and queries of the map."""
     compute_map: Callable[[], Float[Tensor, "layer query key"]] | None = None
     compute_row: Callable[[int, int], Float[Tensor, " key"]] | None = None
     """The scores for one layer and query, both counted from zero."""
     compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Words, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, {})
+        for name in ("tokens", "special", "word_ids"):
+            if len(getattr(self, name)) != len(self.scores):
+                raise BadInput(f"{name} has {len(getattr(self, name))} entries beside {len(self.scores)} scores.")
 
     @cached_property
     def map(self) -> Float[Tensor, "layer query key"]:
@@ -67,10 +75,7 @@ class TokenScores:
         """The scores for another position or layer."""
         if self.compute_row is None:
             raise BadInput(f"The method {self.method} scores tokens for the read-out only: it has no map.")
-        for name, position, length in zip(("layer", "query"), (layer, query), self.size, strict=True):
-            if not -length <= position < length:
-                raise BadInput(f"There is no {name} {position}: this record has {length}, counted from 0.")
-        layer, query = layer % self.size[0], query % self.size[1]
+        layer, query = position(layer, self.size[0], "layer"), position(query, self.size[1], "query")
         # a cached property lies in the instance's dictionary once it has been computed
         return self.map[layer, query] if "map" in self.__dict__ else self.compute_row(layer, query)
 

@@ -5,6 +5,7 @@ largest beside it, renormalised on reading. A linear code would round the many s
 nothing, which can lose half of its mass.
 """
 
+import errno
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -19,13 +20,33 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..files import written_atomically
+from .schema import TensorField, from_json, shown, tensor_fields, told
 from .target import Target
 
 FORMAT = "attnscope.AttentionRecord"
 FORMAT_VERSION = 1
 Precision = Literal["float32", "float16", "uint8"]
-INPUTS = "inputs."
-"""What precedes the names of the model's inputs among the tensors."""
+VERSIONS = [str(number) for number in range(1, FORMAT_VERSION + 1)]
+SUFFIX = ".safetensors"
+INPUTS, CODES, LARGEST = "inputs.", "weight_codes", "row_largest"
+"""What precedes the names of the model's inputs among the tensors; weights as bytes, and the largest of each row."""
+KINDS = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U8": "uint8",
+}
+"""The numbers that a record may hold, as safetensors and as torch call them."""
+WHOLE = ("int64", "int32", "int16", "int8", "uint8")
+INPUT = TensorField(WHOLE, ("position",), is_needed=False)
+CODED = TensorField(("uint8",), ("layer", "head", "query", "key"), is_needed=False)
+LARGEST_OF_ROWS = TensorField(("float32",), ("layer", "head", "query"), is_needed=False)
+MOST_TENSORS = 64
 
 
 def encoded_rows(
@@ -60,6 +81,8 @@ def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
         if not isinstance(value, Tensor) and name != "inputs" and value is not None
     }
     weights = tensors.pop("weights")
+    if path.suffix != SUFFIX:
+        raise BadInput(f"A record is written to a file that ends in {SUFFIX}, unlike {shown(path.name)}.")
     match precision:
         case "float32":
             tensors["weights"] = stored = weights
@@ -68,64 +91,98 @@ def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
             stored = tensors["weights"].to(torch.float32)
             stored = stored / stored.sum(-1, keepdim=True).masked_fill(stored.sum(-1, keepdim=True) == 0, 1.0)
         case "uint8":
-            tensors["weight_codes"], tensors["row_largest"] = encoded_rows(weights)
-            stored = decoded_rows(tensors["weight_codes"], tensors["row_largest"])
-        case _:
-            raise BadInput(f"A record is stored as float32, float16 or uint8, not as {precision!r}.")
-    error = 0.0 if stored is weights else (stored - weights).abs_().max().item()
-    error += values["card"].get("storage", {}).get("largest_error", 0.0)  # what earlier files have cost already
-    header["card"] = {**values["card"], "storage": {"precision": precision, "largest_error": error}}
+            tensors[CODES], tensors[LARGEST] = encoded_rows(weights)
+            stored = decoded_rows(tensors[CODES], tensors[LARGEST])
+    cost = 0.0 if stored is weights else (stored - weights).abs_().max().item()
+    cost += _earlier_error(values["card"])
+    header["card"] = {**values["card"], "storage": {"precision": precision, "largest_error": cost}}
     metadata = {"format": FORMAT, "version": str(FORMAT_VERSION), "record": json.dumps(header, default=_plain)}
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; name the file to write.")
-    with written_atomically(path) as temporary:
-        save_file(tensors, temporary, metadata=metadata)
+    try:
+        if path.is_dir():
+            raise BadInput(f"{path} is a folder; name the file to write.")
+        with written_atomically(path) as temporary:
+            save_file(tensors, temporary, metadata=metadata)
+    except SafetensorError as error:  # whose errors of the disk are no OSError
+        raise OSError(f"{path} could not be written: {error}") from error
+    except OSError as error:
+        if error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        raise BadInput(f"{shown(str(path))} cannot be written: {error.strerror}.") from None
     return path
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The fields that `write` stored, or one sentence about why this file is not a record."""
-    if not path.is_file():
-        raise BadInput(f"There is no file {path}.")
+def _earlier_error(card: Mapping[str, Any]) -> float:
+    """What earlier files have cost already."""
+    storage = card.get("storage")
+    error = storage.get("largest_error") if isinstance(storage, Mapping) else None
+    return error if isinstance(error, float) else 0.0
+
+
+def read(path: Path, record: Any) -> dict[str, Any]:
+    """The fields that `write` stored, each held against the record's annotations, or one sentence about what is wrong.
+
+    Names, kinds and shapes of the tensors are checked before any is read; safetensors itself holds their sizes against
+    the size of the file.
+    """
     try:
+        if not path.is_file():
+            raise BadInput(f"There is no file {shown(str(path))}.")
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             _check_metadata(path, metadata)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        values: dict[str, Any] = dict(json.loads(metadata["record"]))
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, BadInput):
-            raise
+            values = from_json(record, metadata["record"], f"The header of {path}")
+            names = list(file.keys())
+            _check_tensors(path, {name: file.get_slice(name) for name in names}, record)
+            tensors = {name: file.get_tensor(name) for name in names}
+    except OSError as error:
+        raise BadInput(f"{shown(str(path))} cannot be read: {error.strerror or error}.") from None
+    except SafetensorError as error:
         raise BadInput(
-            f"{path} is not a whole safetensors file ({error}): it may be cut off or of another kind."
+            f"{path} is not a whole safetensors file ({told(error)}): it may be cut off or of another kind."
         ) from None
-    if not {"weights", "weight_codes"} & set(tensors) or "query_tokens" not in values:
-        raise BadInput(f"{path} is an attention record with parts missing; save it again.")
     values["inputs"] = {
         name.removeprefix(INPUTS): tensors.pop(name) for name in list(tensors) if name.startswith(INPUTS)
     }
-    if "weight_codes" in tensors:
-        tensors["weights"] = decoded_rows(tensors.pop("weight_codes"), tensors.pop("row_largest"))
-    if "target" in values:
-        values["target"] = Target(**values["target"])
-    return {name: _as_tuples(value) if name != "card" else value for name, value in values.items()} | tensors
+    if CODES in tensors:
+        tensors["weights"] = decoded_rows(tensors.pop(CODES), tensors.pop(LARGEST))
+    return values | tensors
 
 
 def _check_metadata(path: Path, metadata: Mapping[str, str]) -> None:
     if metadata.get("format") != FORMAT:
         raise BadInput(f"{path} is a safetensors file, but not an attention record: AttentionRecord.save writes those.")
     version = metadata.get("version", "")
-    if not version.isdigit() or int(version) > FORMAT_VERSION:
+    if version not in VERSIONS:
         raise BadInput(
-            f"{path} has record format {version!r}; this attnscope reads up to {FORMAT_VERSION}: upgrade attnscope."
+            f"{path} has record format {shown(version)}; this attnscope reads up to {FORMAT_VERSION}: upgrade it."
         )
+    if "record" not in metadata:
+        raise BadInput(f"{path} is an attention record with its header missing; save it again.")
+
+
+def _check_tensors(path: Path, slices: Mapping[str, Any], record: Any) -> None:
+    """Refuse tensors that no record has, that a record needs and are not there, or that do not fit the weights."""
+    known = {**tensor_fields(record), CODES: CODED, LARGEST: LARGEST_OF_ROWS}
+    if len(slices) > MOST_TENSORS:
+        raise BadInput(f"{path} holds {len(slices)} tensors, more than any record has.")
+    found = {name: (KINDS.get(entry.get_dtype(), "unknown"), entry.get_shape()) for name, entry in slices.items()}
+    stored = {CODES, LARGEST} if CODES in found or LARGEST in found else {"weights"}
+    needed = {name for name, kind in known.items() if kind.is_needed} - {"weights", CODES, LARGEST} | stored
+    refused = {CODES, LARGEST, "weights"} - stored
+    for name in sorted(needed - found.keys()):
+        raise BadInput(f"{path} is an attention record with parts missing ({name}); save it again.")
+    axes = tensor_fields(record)["weights"].axes
+    whole = found[CODES if CODES in stored else "weights"][1]
+    sizes = dict(zip(axes, whole, strict=False))
+    for name, (dtype, shape) in found.items():
+        kind = INPUT if name.startswith(INPUTS) else known.get(name)
+        if kind is None or name in refused:
+            raise BadInput(f"{path} holds a tensor called {shown(name)}, which no record has beside the others.")
+        kind.refuse(f"{path}: {shown(name)}", dtype, shape, sizes)
+        if 0 in shape and not name.startswith(INPUTS):
+            raise BadInput(f"{path}: {name} is empty.")
 
 
 def _plain(value: Any) -> Any:
     """NumPy and torch scalars as numbers; what else JSON does not know, such as a dtype, in words."""
     return value.item() if hasattr(value, "item") else str(value)
-
-
-def _as_tuples(value: Any) -> Any:
-    """JSON knows only lists; a record's sequences are tuples."""
-    return tuple(_as_tuples(entry) for entry in value) if isinstance(value, list) else value

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import BadInput
+from ..record.schema import Label, Words, checked, json_of, rows_from_json
 
 CLAIMS = "claims.json"
 VERDICTS = {True: "holds", False: "does not hold", None: "not measured"}
@@ -19,12 +19,12 @@ class Claim:
     `paper` and `here` are the figures of both. `holds` is None where it was not measured, and `note` then says why.
     """
 
-    id: str
-    statement: str
-    paper: str
-    here: str
+    id: Label
+    statement: Words
+    paper: Words
+    here: Words
     holds: bool | None
-    note: str
+    note: Words
 
     @property
     def verdict(self) -> str:
@@ -41,17 +41,14 @@ def claims_json(claims: Iterable[Claim]) -> str:
     return json.dumps([asdict(claim) for claim in claims], indent=1, ensure_ascii=False) + "\n"
 
 
+@checked
 def read_claims(path: str | Path) -> tuple[Claim, ...]:
     """Read the claims of a finished reproduction: its folder, or its claims.json."""
     path = Path(path)
     file = path / CLAIMS if path.is_dir() else path
     if not file.is_file():
         raise BadInput(f"{path} holds no finished reproduction: there is no {CLAIMS}.")
-    try:
-        rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-        return tuple(Claim(**row) for row in rows)
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"{file} is not a list of claims with the fields of one: {error}.") from error
+    return tuple(rows_from_json(Claim, json_of(file), f"{file}, the claims of a reproduction,"))
 
 
 def count(claims: Iterable[Claim]) -> str:

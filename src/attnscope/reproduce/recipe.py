@@ -7,6 +7,7 @@ from typing import Any
 
 from ..engine import check_recipe
 from ..files import written_atomically
+from ..record.schema import Anything, card_from_json, json_of
 
 RECIPE = "recipe.json"
 
@@ -14,8 +15,7 @@ RECIPE = "recipe.json"
 def kept_recipe(folder: Path) -> dict[str, Any]:
     """What was asked for before; nothing where nothing was."""
     path = folder / RECIPE
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return kept
+    return card_from_json(Anything, json_of(path), str(path)) if path.exists() else {}
 
 
 def check_begun(folder: Path, recipe: Mapping[str, Any]) -> None:

@@ -12,14 +12,18 @@ from ..corpora import CORPORA, dataset_file
 from ..engine import Engine, check_recipe, checked_folder
 from ..engine import engine as engine_named
 from ..errors import BadInput
+from ..record.schema import shown
 from ..statistics import Null, checked_null
 from ..syntax import Corpus, sentences_of
 from .choosing import Choice, chosen_statistics, named_statistics
 from .ledger import UNFINISHED, begun_recipe
-from .result import CARD, read_card
+from .reading import CARD, read_card
 
 SHARD_SIZE, SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 64, 8, 256, 32
 """Texts in a shard where the size of the corpus is not known; where it is, about so many shards within these limits."""
+
+MOST, MOST_THREADS = 2**31 - 1, 1024
+"""More texts than a run can read, and more threads than a machine runs at once: far beyond it, OpenMP dies."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ def checked(
     folder = None if out is None else _own_folder(Path(out), resume)
     said_null = None if null is None else checked_null(null)
     _at_least("tokens_per_batch", tokens_per_batch, 1)
-    of_each = _at_least("threads", torch.get_num_threads() if threads is None else threads, 1)
+    if limit is not None:
+        _at_most("limit", limit)
+    of_each = _at_least("threads", torch.get_num_threads() if threads is None else threads, 1, MOST_THREADS)
     size = None if shard_size is None else _at_least("shard_size", shard_size, 1)
     on_engine = _with_options(engine, of_each, engine_options)
     named = named_statistics(statistics)
@@ -138,7 +144,13 @@ def _with_options(engine: str | Engine, threads: int, options: Mapping[str, Any]
     return partial(engine_named(engine), **told) if told else engine_named(engine)
 
 
-def _at_least(name: str, number: int, least: int) -> int:
+def _at_least(name: str, number: int, least: int, most: int = MOST) -> int:
     if number < least:
         raise BadInput(f"{name} must be at least {least}, not {number}.")
+    return _at_most(name, number, most)
+
+
+def _at_most(name: str, number: int, most: int = MOST) -> int:
+    if number > most:
+        raise BadInput(f"{name} must be at most {most:,}, not {shown(number)}.")
     return number

@@ -10,6 +10,7 @@ from typing import Any
 from ..engine import check_recipe, load_checkpoint, save_checkpoint
 from ..errors import BadInput
 from ..files import written_atomically
+from ..record.schema import Anything, card_from_json, json_of
 from ..syntax import Sentence
 
 UNFINISHED, RECIPE = "unfinished", "recipe.json"
@@ -64,7 +65,7 @@ class Ledger:
 def begun_recipe(folder: Path) -> dict[str, Any] | None:
     """What the unfinished survey in a folder was asked, if there is one."""
     written = folder / UNFINISHED / RECIPE
-    return json.loads(written.read_text(encoding="utf-8")) if written.exists() else None
+    return card_from_json(Anything, json_of(written), str(written)) if written.exists() else None
 
 
 def clear(folder: Path) -> None:

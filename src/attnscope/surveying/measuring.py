@@ -24,7 +24,8 @@ from .asking import Asked
 from .folding import Fold
 from .ledger import Ledger, clear
 from .passes import Passes, corpus_fingerprint
-from .result import CARD, Survey
+from .reading import CARD
+from .result import Survey
 from .shard import Job, ShardWorker
 from .subject import identity, null_for, self_attention
 

@@ -7,19 +7,19 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ..errors import BadInput
 from ..files import written_atomically
 from ..numerals import counted
+from ..record.schema import Card, check_fields, checked
 from ..statistics import ROLES
 from ..views import survey as survey_view
 from ..views import write_page
 from .figures import save_figures
+from .reading import BY_LAYER, CARD, TABLES, read_card, read_tables
 
-TABLES, CARD, PAGE = "tables", "survey.json", "survey.html"
-BY_LAYER = "_by_layer"
+PAGE = "survey.html"
 HEADS, TOLD_APART = ("layer", "head", "value"), ("exemplars", "dependency_by_distance")
 """What a table needs to be a map of heads, and the tables that the page shows in another way."""
 
@@ -56,7 +56,10 @@ class Survey:
 
     tables: Mapping[str, pd.DataFrame]
     layer_tables: Mapping[str, pd.DataFrame]
-    card: Mapping[str, Any]
+    card: Card
+
+    def __post_init__(self) -> None:
+        check_fields(self, {})
 
     def __getitem__(self, name: str) -> Measured:
         if name not in self.tables:
@@ -79,10 +82,12 @@ class Survey:
         """Whether there is a figure for each head to draw."""
         return any(name not in TOLD_APART and _is_map(table) for name, table in self.tables.items())
 
+    @checked
     def report(self, path: str | Path) -> Path:
         """Write the head map as one offline page."""
         return write_page(Path(path), self.view(), self.title)
 
+    @checked
     def figures(self, folder: str | Path, kinds: tuple[str, ...] = ("svg",)) -> list[Path]:
         """Write the figures of the paper into a folder: heat maps, bars by layer, distance against entropy."""
         return save_figures(Path(folder), self.tables, self.layer_tables, tuple(kinds))
@@ -92,6 +97,7 @@ class Survey:
         """What was surveyed, in a line."""
         return f"What the heads of {self.card['model']['name']} do on {self.card['corpus']}"
 
+    @checked
     def save(self, folder: str | Path) -> Path:
         """Write the tables as Parquet and CSV, the page, and at last the card into a folder."""
         folder = Path(folder)
@@ -107,20 +113,11 @@ class Survey:
         return folder
 
     @classmethod
+    @checked
     def load(cls, folder: str | Path) -> "Survey":
         """Read what `save` wrote."""
-        folder = Path(folder)
-        card = read_card(folder)
-        # by name, because a kill may have left half a file beside them
-        paths = {name: folder / TABLES / f"{name}.parquet" for name in card["statistics"]}
-        if missing := [name for name, path in paths.items() if not path.is_file()]:
-            raise BadInput(f"The survey in {folder} is damaged: the tables of {', '.join(missing)} are missing.")
-        by_layer = {name: path.with_stem(f"{name}{BY_LAYER}") for name, path in paths.items()}
-        return cls(
-            {name: _from_parquet(path) for name, path in paths.items()},
-            {name: _from_parquet(path) for name, path in by_layer.items() if path.is_file()},
-            card,
-        )
+        card = read_card(Path(folder))
+        return cls(*read_tables(Path(folder), card), card)
 
     def _files(self) -> Iterator[tuple[str, pd.DataFrame]]:
         yield from self.tables.items()
@@ -151,36 +148,12 @@ class Survey:
         return f"<pre>{escape(self.summary())}</pre>"
 
 
-def read_card(folder: Path) -> dict[str, Any]:
-    """What the finished survey in a folder is of."""
-    if folder.is_file():
-        raise BadInput(
-            f"A survey is loaded by its folder, and {folder} is a file: give the folder that has {CARD} in it."
-        )
-    if not (folder / CARD).is_file():
-        raise BadInput(f"{folder} holds no finished survey: {CARD} is missing.")
-    try:
-        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BadInput(f"{folder / CARD} is damaged, or no card of a survey: it is not JSON.") from error
-    if not isinstance(card, dict) or "statistics" not in card:
-        raise BadInput(f"{folder / CARD} is no card of a survey: it names no statistics.")
-    return card
-
-
 def _is_map(table: pd.DataFrame) -> bool:
     """Whether a table has one figure for each head, or one for each head and label."""
     if not set(HEADS) <= set(table):
         return False
     labels = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
     return not table.duplicated(["layer", "head", *labels]).any()
-
-
-def _from_parquet(path: Path) -> pd.DataFrame:
-    """The table as it was saved: pandas reads lists as arrays."""
-    table = pd.read_parquet(path)
-    arrays = [name for name in table if len(table) and isinstance(table[name].iloc[0], np.ndarray)]
-    return table.assign(**{name: table[name].map(lambda array: array.tolist()) for name in arrays})
 
 
 def _for_csv(table: pd.DataFrame) -> pd.DataFrame:

@@ -6,16 +6,18 @@ from typing import Any
 
 from ..engine import Engine
 from ..progress import Watch
-from .asking import checked
+from ..record.schema import checked
+from . import asking
 from .result import Survey
 
 TOKENS_PER_BATCH = 2048
 
 
+@checked
 def survey(
     model: Any,
     corpus: Any,
-    statistics: Sequence[str | type[Any]] | None = None,
+    statistics: str | Sequence[str | type[Any]] | None = None,
     engine: str | Engine = "local",
     out: str | Path | None = None,
     resume: bool = False,
@@ -44,7 +46,7 @@ def survey(
     number of workers on machines of one kind, as long as the `threads` of each are as many. `watch` is told of progress
     after every shard.
     """
-    asked = checked(
+    asked = asking.checked(
         corpus,
         statistics,
         engine,

@@ -12,6 +12,7 @@ from ..attribution.flow_kernels import SCALE
 from ..attribution.heads import Heads, pooled_maps, square_weights, with_residual
 from ..errors import BadInput
 from ..record import AttentionRecord
+from ..record.schema import checked
 from .flow_figure import flow_figure
 from .flow_scores import FlowScores
 from .packing import deflated
@@ -30,6 +31,7 @@ EXACT_BYTES = 4_000_000
 """Up to here maps travel as 64-bit floats, and the browser's flow is Python's to the last digit; beyond as 32-bit."""
 
 
+@checked
 def flow(
     record: AttentionRecord,
     query: int | Sequence[int] | None = None,

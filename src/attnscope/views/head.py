@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from ..record import AttentionRecord
+from ..record.schema import checked
 from .head_figure import head_figure
 from .record_view import record_view
 from .view import View
 
 
+@checked
 def head(
     record: AttentionRecord,
     layer: int | None = None,

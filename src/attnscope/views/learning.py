@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import BadInput
+from ..record.schema import checked
 from .learning_curves import Curves
 from .learning_figure import learning_figure
 from .learning_rows import checked_rows
 from .view import View
 
 
+@checked
 def learning(table: Any, title: str | None = None, quantities: Sequence[str] | None = None) -> View:
     """Curves over the steps of a training: a panel for each quantity, a curve for each name, one step read in all.
 

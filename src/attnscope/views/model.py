@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..record import AttentionRecord
+from ..record.schema import checked
 from .head_statistics import POSITIONS, TITLES, HeadStatistics, head_statistics
 from .model_figure import model_figure
 from .packing import WORST, OnDemand, packed
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@checked
 def model(
     record: AttentionRecord,
     layer: int | None = None,

@@ -7,6 +7,7 @@ import torch
 
 from ..errors import BadInput
 from ..record import AttentionRecord
+from ..record.schema import checked
 from .neuron_vectors import vector_blobs
 from .packing import WORST
 from .record_view import known, position, weights_frame
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@checked
 def neuron(
     record: AttentionRecord,
     layer: int | None = None,

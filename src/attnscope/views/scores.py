@@ -7,6 +7,7 @@ from ..attribution import Comparison
 from ..attribution.comparing import REFERENCES
 from ..errors import BadInput
 from ..record import AttentionRecord
+from ..record.schema import checked
 from .record_view import known, position
 from .scores_figure import scores_figure
 from .scores_maps import Taken, map_blobs, taken_of
@@ -21,6 +22,7 @@ ALIGNED_TOKENS = 40
 LAYOUTS = ("aligned", "text")
 
 
+@checked
 def scores(
     scores: Scores,
     *,

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadInput
+from ..record.schema import checked
 from .exemplars import packed_exemplars
 from .packing import packed
 from .survey_figure import CURVE, EXEMPLARS, ROLES, chosen_table, labels_of, survey_figure
@@ -15,6 +16,7 @@ from .titles import name_of, words_of
 from .view import View
 
 
+@checked
 def survey(
     tables: Mapping[str, pd.DataFrame],
     card: Mapping[str, Any],

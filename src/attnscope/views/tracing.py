@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..record import AttentionRecord, TokenScores
+from ..record.schema import checked
 from .packing import deflated
 from .record_view import known
 from .tracing_figure import tracing_figure
@@ -12,6 +13,7 @@ from .tracing_values import FAINTEST_LINE, Trace, trace_frame, trace_of
 from .view import View
 
 
+@checked
 def tracing(
     scores: TokenScores | AttentionRecord,
     layer: int | None = None,
