@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from ..errors import BadInput
-from ..progress import tokens_done, working
-from .answering import AsJson, resumable
+from ..progress import tokens_done, told_in_log, working
+from .answering import AsJson, resumable, say
 
 
+@resumable()
 def reproduce(
     paper: Annotated[
         str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020, sun2020, snell2021.")
@@ -102,11 +103,11 @@ def reproduce(
     taken = inspect.signature(EXPERIMENTS[paper]).parameters
     if unknown := [name for name in given if name not in taken]:
         raise BadInput(f"{paper} takes no --{unknown[0].replace('_', '-')}.")
-    with resumable(), tokens_done() if "watch" in taken else nullcontext() as watch:
+    with told_in_log(f"Reproducing {paper}"), tokens_done() if "watch" in taken else nullcontext() as watch:
         options = {"watch": watch} if "watch" in taken else {}
         result = EXPERIMENTS[paper](out or Path(paper), scale=scale, resume=resume, **given, **options)
     if as_json:
-        typer.echo(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))
+        say(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))
         return
-    typer.echo(result.summary())
-    typer.echo(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")
+    say(result.summary())
+    say(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")

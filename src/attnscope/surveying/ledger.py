@@ -9,7 +9,7 @@ from typing import Any
 
 from ..engine import check_recipe, load_checkpoint, save_checkpoint
 from ..errors import BadInput
-from ..files import written_atomically
+from ..files import remove_if_empty, written_atomically
 from ..syntax import Sentence
 
 UNFINISHED, RECIPE = "unfinished", "recipe.json"
@@ -55,16 +55,27 @@ class Ledger:
         path = self._path(round_, number)
         return (lambda: state) if path is None else (lambda: load_checkpoint(path))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no shard is kept."""
+        return self.folder is None or next(self.folder.glob("pass-*"), None) is None
+
     def close(self) -> None:
-        """Nothing is unfinished any more."""
+        """Nothing is unfinished any more; a folder that holds nothing else goes too."""
         if self.folder is not None:
             clear(self.folder.parent)
+            remove_if_empty(self.folder.parent)
 
 
 def begun_recipe(folder: Path) -> dict[str, Any] | None:
     """What the unfinished survey in a folder was asked, if there is one."""
     written = folder / UNFINISHED / RECIPE
-    return json.loads(written.read_text(encoding="utf-8")) if written.exists() else None
+    if not written.exists():
+        return None
+    try:
+        return dict(json.loads(written.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(f"{written} is damaged: remove {written.parent}, and begin again.") from error
 
 
 def clear(folder: Path) -> None:
