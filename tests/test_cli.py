@@ -226,3 +226,26 @@ def test_a_full_disk_is_one_sentence_and_the_training_can_go_on(tmp_path, monkey
     assert "No space left on device" in result.stderr
     assert RUNNER.invoke(app, [*asked, "--resume"]).exit_code == 0
     assert (tmp_path / "model" / "model.safetensors").is_file()
+
+
+def test_all_that_a_reproduction_lacks_is_told_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path / "data"))
+    (tmp_path / "data" / "sst").mkdir(parents=True)
+    (tmp_path / "data" / "sst" / "train.txt").write_text("")
+    out = tmp_path / "out"
+    for paper, lacking in (
+        (
+            "sun2020",
+            ["sst (dev, test, some 1 MB: attnscope data get sst)", "20news (train, test", "imdb (train, val, test"],
+        ),
+        ("abnar2020", ["ud_ewt (train, dev", "wikitext2 (valid, test", "imdb (train", "agreement (test, gold"]),
+        ("wu2020", ["sst (dev, test", "warriner (all"]),
+    ):
+        result = RUNNER.invoke(app, ["reproduce", paper, "--scale", "cpu", "--out", str(out)])
+        assert result.exit_code == 2
+        assert one_sentence(result.stderr)
+        assert all(f"the data set {one}" in result.stderr for one in lacking)
+    asked = ["reproduce", "wu2020", "--scale", "cpu", "--out", str(out), "--corpus", "mine", "--lexicon", "vader"]
+    assert "lacks" not in RUNNER.invoke(app, asked).stderr, "what the user brings is not lacking"
+    assert not out.exists()

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from . import __version__, commands
 from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complain, resumable, say
 from .errors import BadInput, WorkerDied, is_text
+from .files import check_can_be_made
 from .numerals import counted
 from .progress import begin_log, texts_done, working
 
@@ -153,6 +154,7 @@ def report(
 
     Example: attnscope report demo "the key to the cabinets" -o report.html
     """
+    check_can_be_made(out)
     given = _given_texts(texts, limit)
     with working(f"Reporting on {counted(len(given), 'text')}"):
         from .capture import load

@@ -57,6 +57,18 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
             raise OSError(f"{path} cannot be written: {error}") from error
 
 
+def check_can_be_made(path: Path) -> None:
+    """Raise an OSError if nothing can be written at this path, before hours of work are done for it.
+
+    >>> check_can_be_made(getfixture("tmp_path") / "new" / "folder")
+    """
+    there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if there != path and not there.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+    if not os.access(there, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+
+
 def remove_if_empty(*folders: Path) -> None:
     """Remove those folders that hold nothing, in this order: who gets an error finds nothing that was made for it."""
     for folder in folders:

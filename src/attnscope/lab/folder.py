@@ -9,7 +9,7 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput, check_number
-from ..files import write_tensors, written_atomically
+from ..files import check_can_be_made, write_tensors, written_atomically
 from .train import LogRow, write_log
 
 LOG, CARD, UNFINISHED = "training_log.jsonl", "README.md", "unfinished"
@@ -26,6 +26,7 @@ def unfinished_training(out: Path, resume: bool, seed: int) -> Path | None:
     Nothing of anybody else's is touched: `out` is empty or not there, or holds a training that shall go on.
     """
     check_number("seed", seed, 0)
+    check_can_be_made(out)
     unfinished = out / UNFINISHED
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         if not resume:

@@ -45,7 +45,9 @@ def numbered_rows(
     path: Path, delimiter: str = ",", quoting: Any = csv.QUOTE_MINIMAL
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of its last line, cells) of each row of a table; a quoted cell may hold line breaks."""
-    rows = csv.reader((f"{line}\n" for _, line in numbered_lines(path)), delimiter=delimiter, quoting=quoting)
+    rows = csv.reader(
+        (f"{line}\n" for _, line in numbered_lines(path)), delimiter=delimiter, quoting=quoting, strict=True
+    )
     try:
         for row in rows:
             yield rows.line_num, row

@@ -160,6 +160,8 @@ def _opened(corpus: object, *, split: str | None, column: str | None, kind: str 
 
 def _check_name(name: str) -> None:
     """Refuse what no file and no data set can be called."""
+    if not name.strip():
+        raise BadInput(f"The name of the corpus is empty: {WHAT}.")
     if not is_text(name) or "\0" in name:
         raise BadInput(f"{name[:40]!r} is no name of a file or data set: it has half a character or a NUL in it.")
     try:
