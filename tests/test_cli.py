@@ -248,4 +248,6 @@ def test_all_that_a_reproduction_lacks_is_told_at_once(tmp_path, monkeypatch):
         assert all(f"the data set {one}" in result.stderr for one in lacking)
     asked = ["reproduce", "wu2020", "--scale", "cpu", "--out", str(out), "--corpus", "mine", "--lexicon", "vader"]
     assert "lacks" not in RUNNER.invoke(app, asked).stderr, "what the user brings is not lacking"
+    refused = RUNNER.invoke(app, ["reproduce", "sun2020", "--vectors", "nowhere.txt", "--out", str(out)])
+    assert (refused.exit_code, one_sentence(refused.stderr)) == (2, True)
     assert not out.exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from attnscope.files import write_tensors, written_atomically
+from attnscope.files import check_can_be_made, write_tensors, written_atomically
 
 
 def test_the_content_arrives_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -90,3 +90,14 @@ def test_what_does_not_reach_the_disk_is_not_written(tmp_path: Path, monkeypatch
     with pytest.raises(OSError, match="No space left"), written_atomically(tmp_path / "note.txt") as temporary:
         temporary.write_text("whole")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_written_to_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("mine")
+    for path in (tmp_path, tmp_path / "file", tmp_path / "new" / "folder"):
+        check_can_be_made(path)
+    with pytest.raises(NotADirectoryError):
+        check_can_be_made(tmp_path / "file" / "new" / "folder")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError):
+        check_can_be_made(tmp_path / "new")

@@ -112,3 +112,22 @@ def test_cores_are_counted_where_the_system_tells_no_affinity(monkeypatch: pytes
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     assert [result[0] for _, result in cores.run(squares, enumerate(range(2)))] == [0, 1]
+
+
+def test_a_killed_worker_leaves_no_lock_behind(tmp_path: Path) -> None:
+    script = tmp_path / "asking.py"
+    script.write_text(
+        "import multiprocessing, os, signal\n"
+        "from attnscope.engine import cores\n"
+        "from attnscope.errors import WorkerDied\n"
+        "def make():\n"
+        "    lock = multiprocessing.RLock()\n"
+        "    return lambda number: (lock, os.kill(os.getpid(), signal.SIGKILL))\n"
+        "if __name__ == '__main__':\n"
+        "    try:\n"
+        "        list(cores.run(make, [(0, 0)], workers=1))\n"
+        "    except WorkerDied:\n"
+        "        print('told')\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("told\n", "")

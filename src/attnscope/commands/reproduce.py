@@ -137,6 +137,10 @@ def reproduce(
     taken = inspect.signature(EXPERIMENTS[paper]).parameters
     if unknown := [name for name in given if name not in taken]:
         raise BadInput(f"{paper} takes no --{unknown[0].replace('_', '-')}.")
+    if vectors is not None:
+        from ..lab.word_vectors import said_vectors
+
+        said_vectors(vectors)  # a file that is not there is told before anything is written
     # what a run that goes on has built already it needs no more, and the paper's own sentences are a file to be given
     if scale in {"cpu", "paper"} and not resume and (paper, scale) != ("abnar2020", "paper"):
         _check_needs(paper, scale, given)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, set_start_method
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
@@ -124,6 +124,10 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 def _work(there: Any, make_worker: Callable[[], Callable[[Any], Any]], threads: int) -> None:
     """What a process does: item in, result or error out, until there are no more."""
     os.environ["TTY_COMPATIBLE"] = "0"  # several progress bars on one terminal write over each other
+    if os.name == "posix":
+        # Locks of a library (tqdm) then have no name that outlives a worker that is killed, and nobody warns of them. A
+        # worker begins no processes of its own, so nothing else hangs on this.
+        set_start_method("fork", force=True)
     threading.Thread(target=_end_with_asker, daemon=True).start()
     import torch
 
