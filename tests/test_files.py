@@ -1,13 +1,15 @@
 """A file written atomically is the old one or the new one, whatever happens in between."""
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
-from attnscope.files import written_atomically
+from attnscope.files import check_can_be_made, write_tensors, written_atomically
 
 
 def test_the_content_arrives_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -59,3 +61,43 @@ def test_the_file_has_the_permissions_of_a_plainly_created_one(tmp_path: Path) -
     with written_atomically(tmp_path / "atomic.txt") as temporary:
         temporary.write_text("")
     assert (tmp_path / "atomic.txt").stat().st_mode == plain.stat().st_mode
+
+
+def test_the_umask_of_the_process_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "umask", lambda _: pytest.fail("other threads create files meanwhile"))
+    with written_atomically(tmp_path / "note.txt") as temporary:
+        temporary.write_text("whole")
+
+
+def test_tensors_on_a_full_disk_are_an_oserror_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fills_the_disk(_tensors: object, path: Path, metadata: object) -> None:
+        path.write_bytes(b"half")
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", fills_the_disk)
+    with pytest.raises(OSError, match=r"one\.safetensors cannot be written: .*No space left on device"):
+        write_tensors(tmp_path / "new" / "folder" / "one.safetensors", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_reach_the_disk_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"), written_atomically(tmp_path / "note.txt") as temporary:
+        temporary.write_text("whole")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_written_to_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("mine")
+    for path in (tmp_path, tmp_path / "file", tmp_path / "new" / "folder"):
+        check_can_be_made(path)
+    with pytest.raises(NotADirectoryError):
+        check_can_be_made(tmp_path / "file" / "new" / "folder")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError):
+        check_can_be_made(tmp_path / "new")

@@ -1,6 +1,8 @@
 """Progress in a log: a line now and then, and none on a terminal."""
 
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,16 +12,16 @@ from attnscope import progress
 def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = iter([0.0, 10.0, 61.0, 61.0, 100.0, 130.0, 130.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    tell_log = progress.lines_in_log()
+    log = progress.Log()
     for line in ("at 10", "at 61", "at 100", "at 130"):
-        tell_log(line)
+        log.tell(line)
     assert capsys.readouterr().err == "at 61\nat 130\n"
 
 
 def test_a_terminal_gets_none(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    progress.lines_in_log()("a line")
+    progress.tell_log("a line")
     assert capsys.readouterr().err == ""
 
 
@@ -28,3 +30,30 @@ def test_items_are_told_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with progress.items_done("Models") as watch:
         watch(2, 5)
     assert capsys.readouterr().err == "Models: 2 of 5\n"
+
+
+def test_work_that_tells_nothing_is_told_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.001)
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "tell_log", lambda line: (lines.append(line), told.set()))
+    with progress.waiting("Reporting on [/] 1 text"):
+        assert told.wait(60)
+        progress.tell(3, 7)
+        told.clear()
+        assert told.wait(60)
+    assert "Reporting on [/] 1 text … 0 min, at 3 of 7" in lines
+
+
+@pytest.mark.parametrize("size", [None, 9])
+def test_texts_are_told_in_a_log(
+    size: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    with progress.tokens_done() as watch:
+        watch(progress.CorpusProgress(1, 2, 4, size, 4, 50))
+    with progress.texts_done() as watch:
+        watch(3, SimpleNamespace(texts=5))
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"Texts: 4 of {size or 'an unknown number'}, pass 1 of 2, 50 tokens, ")
+    assert second == "Texts: 3 of 5"

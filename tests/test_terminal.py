@@ -4,9 +4,11 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from attnscope import paint
-from attnscope.terminal import coloured, has_dark_ground, numbered, scored
+from attnscope.terminal import STEERING, PlainConsole, coloured, has_dark_ground, numbered, scored, visible
 
 TOKENS, SPECIAL, SCORES = ["[CLS]", " key", "s"], [True, False, False], [0.5, 0.25, 0.0]
 
@@ -62,3 +64,20 @@ def test_ground_is_dark_unless_told():
     assert has_dark_ground({})
     assert has_dark_ground({"COLORFGBG": "15;0"})
     assert not has_dark_ground({"COLORFGBG": "0;default;15"})
+
+
+@pytest.mark.parametrize(
+    "steering", ["\x1b[2J", "\x1b]0;title\x07", "\x9b31m", "\r", "\u202e", "\u2066", "\x7f", "\udc80"]
+)
+def test_nothing_that_is_printed_steers_the_terminal(steering, monkeypatch):
+    assert not STEERING.search(visible(f"a{steering}b\n\tc"))
+    assert visible("a\n\té 語 👩‍🚀") == "a\n\té 語 👩‍🚀"
+    console = PlainConsole()
+    console.file = io.StringIO()
+    table = Table("label", box=None)
+    table.add_row(f"cell{steering}")
+    for thing in (f"[bold]text{steering}", Text(f"styled{steering}"), table):
+        console.print(thing)
+    told = console.file.getvalue()
+    assert not STEERING.search(told)
+    assert "[bold]text" in told

@@ -1,6 +1,9 @@
 """The command line: parse, call one function, print. Whatever needs torch is imported inside its command."""
 
+import errno
+import io
 import json
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,32 +12,42 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, commands
-from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, resumable
-from .errors import BadInput, WorkerDied
+from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complain, resumable, say
+from .errors import BadInput, WorkerDied, is_text
+from .files import check_can_be_made
 from .numerals import counted
-from .progress import texts_done, working
+from .progress import begin_log, texts_done, working
 
 
 class Commands(TyperGroup):
     """The commands, with one sentence on stderr and an exit code of its own for each way to fail."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the arguments, if they are text."""
+        for number, argument in enumerate(args, start=1):
+            if not is_text(argument) or "\0" in argument:
+                complain(f"Argument {number} is not text in UTF-8, or has a NUL in it: {argument!r}.")
+                raise typer.Exit(BAD_INPUT)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what the user can mend is told without a traceback."""
+        begin_log()
         try:
             return super().invoke(ctx)
         except BadInput as error:
-            typer.echo(f"attnscope: {error}", err=True)
+            complain(error)
             raise typer.Exit(BAD_INPUT) from None
         except WorkerDied as error:
-            typer.echo(f"attnscope: {error}", err=True)
+            complain(error)
             raise typer.Exit(FAILURE) from None
         except BrokenPipeError:
             raise  # the reader of our output has gone (`| head`), which typer ends quietly
         except OSError as error:
-            typer.echo(f"attnscope: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
-            raise typer.Exit(FAILURE) from None
+            complain(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "))
+            raise typer.Exit(BAD_INPUT if error.errno == errno.ENAMETOOLONG else FAILURE) from None
         except KeyboardInterrupt:
-            typer.echo("attnscope: stopped.", err=True)
+            complain("stopped.")
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -49,7 +62,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> bool:
     if wanted:
-        typer.echo(f"attnscope {__version__}")
+        say(f"attnscope {__version__}")
         raise typer.Exit
     return wanted
 
@@ -79,11 +92,11 @@ def demo(
 
         result = run_demo(out)
     if as_json:
-        typer.echo(json.dumps(result.to_dict()))
+        say(json.dumps(result.to_dict()))
     else:
-        from rich.console import Console
+        from .terminal import PlainConsole
 
-        show(Console(), result)
+        show(PlainConsole(), result)
 
 
 @app.command()
@@ -104,24 +117,34 @@ def explain(
     with working(f"Explaining with {model}"):
         from . import explaining
         from .capture import load
+        from .syntax import names_a_file
+
+        if names_a_file(text):
+            raise BadInput(f"{text!r} is the name of a file, and explain takes a text: attnscope report reads files.")
 
         result = explaining.explain(load(model), text, methods, query, layer)
     if as_json:
-        typer.echo(json.dumps(result.to_dict()))
+        say(json.dumps(result.to_dict()))
     else:
-        from rich.console import Console
+        from .terminal import PlainConsole
 
-        explaining.show(Console(), result)
+        explaining.show(PlainConsole(), result)
 
 
 @app.command()
 def report(
     model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="The texts to report on.")],
+    texts: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT...", help="The texts to report on, or files of them as trust reads them (texts.txt)."
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     methods: Annotated[
         list[str] | None, typer.Option("--methods", help="A method to ask; may be given again. All by default.")
     ] = None,
+    limit: Annotated[int | None, typer.Option(help="Read only so many texts of each file.")] = None,
     measured: Annotated[
         Path | None, typer.Option("--trust", help="What attnscope trust has written: shown beside each method.")
     ] = None,
@@ -131,7 +154,9 @@ def report(
 
     Example: attnscope report demo "the key to the cabinets" -o report.html
     """
-    with working(f"Reporting on {counted(len(texts), 'text')}"):
+    check_can_be_made(out)
+    given = _given_texts(texts, limit)
+    with working(f"Reporting on {counted(len(given), 'text')}"):
         from .capture import load
         from .evaluation import Trust
         from .explaining import explain
@@ -139,13 +164,25 @@ def report(
 
         table = None if measured is None else Trust.load(measured)
         loaded = load(model)
-        explanations = [explain(loaded, text, methods) for text in texts]
+        explanations = [explain(loaded, text, methods) for text in given]
         written = write_report(out, explanations, trust=table)
     if as_json:
         told = [explanation.to_dict() for explanation in explanations]
-        typer.echo(json.dumps({"report": str(written), "texts": told}))
+        say(json.dumps({"report": str(written), "texts": told}))
     else:
-        typer.echo(f"Written: {written}")
+        say(f"Written: {written}")
+
+
+def _given_texts(said: list[str], limit: int | None) -> list[str]:
+    """The texts among what is said and those of its files, of which is told that they are read."""
+    from .syntax import names_a_file, texts_of
+
+    files = {text: texts_of(text, limit=limit) for text in said if names_a_file(text)}
+    if limit is not None and not files:
+        raise BadInput("--limit is for texts that are read from a file, and none is named.")
+    for name, inside in files.items():
+        say(f"Read as a file: {name}, {counted(len(inside), 'text')}.", err=True)
+    return [one for text in said for one in files.get(text, [text])]
 
 
 app.command()(commands.train)
@@ -155,7 +192,11 @@ app.command()(commands.train)
 def trust(
     model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
     corpus: Annotated[
-        str, typer.Argument(help='A file with one text to a line, JSON lines with "text" (both also .gz), or "demo".')
+        str,
+        typer.Argument(
+            help='A file (.txt with a text to a line; .jsonl, .tsv or .csv with "text"; .conllu; also .gz), a data set'
+            ' as survey takes it (imdb:test), or "demo".'
+        ),
     ],
     methods: Annotated[
         list[str] | None, typer.Option("--method", help="A method to measure; may be given again. All by default.")
@@ -169,22 +210,23 @@ def trust(
 
     Example: attnscope trust demo demo --method raw --method rollout --limit 50
     """
-    with working(f"Loading {model}"):
-        from . import evaluation
-        from .capture import load
+    with nullcontext() if out is None else resumable():
+        with working(f"Loading {model}"):
+            from . import evaluation
+            from .capture import load
 
-        texts = evaluation.read_texts(corpus, limit)
-        loaded = load(model)
-    with nullcontext() if out is None else resumable(), texts_done() as watch:
-        result = evaluation.trust(loaded, texts, methods, out=out, resume=resume, watch=watch)
+            texts = evaluation.read_texts(corpus, limit)
+            loaded = load(model)
+        with texts_done() as watch:
+            result = evaluation.trust(loaded, texts, methods, out=out, resume=resume, watch=watch)
     if as_json:
-        typer.echo(json.dumps(result.to_dict()))
+        say(json.dumps(result.to_dict()))
         return
-    from rich.console import Console
+    from .terminal import PlainConsole
 
-    Console().print(result)
+    PlainConsole().print(result)
     if out is not None:
-        typer.echo(f"Written: {out}")
+        say(f"Written: {out}")
 
 
 app.command()(commands.lexicon)
@@ -210,15 +252,17 @@ def bench(
             raise BadInput(f"There is no benchmark {name!r}: choose {', '.join(BENCHMARKS)}.")
         figures = [figure for key in ([name] if name else BENCHMARKS) for figure in BENCHMARKS[key]()]
     if as_json:
-        typer.echo(json.dumps([figure.to_dict() for figure in figures]))
+        say(json.dumps([figure.to_dict() for figure in figures]))
         return
-    from rich.console import Console
-
     from .bench.figure import table_of
+    from .terminal import PlainConsole
 
-    Console().print(table_of(figures))
+    PlainConsole().print(table_of(figures))
 
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a stream cannot write, as → in Latin-1, is spelled out
+            stream.reconfigure(errors="backslashreplace")
     app()

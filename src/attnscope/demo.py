@@ -13,6 +13,7 @@ from .errors import BadInput
 from .evaluation import Trust, trust
 from .explaining import Explanation, explain
 from .explaining import show as show_explanation
+from .files import check_can_be_made
 from .numerals import counted
 from .record import AttentionRecord
 from .report import write_report
@@ -59,6 +60,7 @@ class DemoResult:
 
 def run_demo(out: Path) -> DemoResult:
     """Explain a minimal pair, measure which method to trust, survey the heads; write two pages into `out`."""
+    check_can_be_made(out)
     if out.exists() and not out.is_dir():
         raise BadInput(f"The demo writes its report into a folder, but {out} is a file.")
     model = load("demo")

@@ -1,6 +1,7 @@
 """Long work on a terminal: that it goes on, how far it is, how fast, the time left. In a log, a line now and then."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,10 +53,11 @@ def tell(done: int, whole: int) -> None:
 @contextmanager
 def texts_done() -> Iterator[Callable[[int, Any], None]]:
     """On a terminal, say what the work will cost and then show how many texts are done and the time left."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    from .terminal import PlainConsole
+
+    console = PlainConsole(stderr=True)
     columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=None)
@@ -64,6 +66,7 @@ def texts_done() -> Iterator[Callable[[int, Any], None]]:
             if progress.tasks[0].total is None and console.is_terminal:
                 console.print(f"{cost}.", highlight=False)
             progress.update(task, completed=done, total=cost.texts)
+            tell_log(f"Texts: {done} of {cost.texts}")
 
         yield watch
 
@@ -71,7 +74,6 @@ def texts_done() -> Iterator[Callable[[int, Any], None]]:
 @contextmanager
 def tokens_done() -> Iterator[Watch]:
     """On a terminal, show how far each pass over the corpus is, how many tokens a second, and the time left."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -81,8 +83,10 @@ def tokens_done() -> Iterator[Watch]:
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
-    text = TextColumn("{task.description}")
+    from .terminal import PlainConsole
+
+    console = PlainConsole(stderr=True)
+    text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         tasks: dict[int, Any] = {}
@@ -95,53 +99,100 @@ def tokens_done() -> Iterator[Watch]:
             rate = at.tokens / max(time.monotonic() - begun[at.number], 1e-9)
             what = f"pass {at.number} of {at.passes}, {at.tokens:,} tokens, {rate:,.0f}/s"
             progress.update(tasks[at.number], completed=at.texts, description=what)
+            tell_log(f"Texts: {at.texts:,} of {'an unknown number' if at.size is None else f'{at.size:,}'}, {what}")
 
         yield watch
 
 
-def lines_in_log() -> Callable[[str], None]:
-    """Where no terminal is, write what is told to the standard error; at most one line in a minute, none in the first.
+class Log:
+    """The standard error where it is no terminal and has no bar: at most a line in a minute, and none in the first."""
 
-    Nothing is written on a terminal, which has a bar.
-    """
-    written = time.monotonic()
+    def __init__(self) -> None:
+        self.written = time.monotonic()
 
-    def tell_log(line: str) -> None:
-        nonlocal written
-        if time.monotonic() - written >= SECONDS_BETWEEN_LINES and not sys.stderr.isatty():
+    def tell(self, line: str) -> None:
+        """Write the line if it is time for one."""
+        if time.monotonic() - self.written >= SECONDS_BETWEEN_LINES and not sys.stderr.isatty():
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
-            written = time.monotonic()
+            self.written = time.monotonic()
 
-    return tell_log
+
+_log = Log()
+"""One for all work of this process: many short pieces of it are long together."""
+
+
+def begin_log() -> None:
+    """Long work begins now: the first line is for the end of its first minute."""
+    _log.written = time.monotonic()
+
+
+def tell_log(line: str) -> None:
+    """Where no terminal is, tell how far long work is, if nobody has told anything for a minute."""
+    from .terminal import visible
+
+    _log.tell(visible(line))
 
 
 @contextmanager
 def items_done(what: str) -> Iterator[Callable[[int, int], None]]:
     """On a terminal, show how many items of some work are done and the time left; in a log, tell it now and then."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    from .terminal import PlainConsole
+
+    console = PlainConsole(stderr=True)
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        log = lines_in_log()
+        task = progress.add_task(what, total=None)
 
         def watch(done: int, whole: int) -> None:
             progress.update(task, completed=done, total=whole)
-            log(f"{what}: {done} of {whole}")
+            tell_log(f"{what}: {done} of {whole}")
 
         yield watch
 
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Tell on a terminal that work goes on."""
-    from rich.console import Console
+    """Tell that work goes on, and how far the loops in it are that tell so: on a terminal always, in a log by times."""
+    from rich.text import Text
 
-    with Console(stderr=True).status(f"{what} …"):
-        yield
+    from .terminal import PlainConsole
+
+    with PlainConsole(stderr=True).status(Text(f"{what} …")) as status, told_in_log(what) as tell_far:
+
+        def watch(done: int, whole: int) -> None:
+            status.update(Text(f"{what} … {done} of {whole}"))
+            tell_far(f"{done} of {whole}")
+
+        with told_to(watch):
+            yield
+
+
+@contextmanager
+def told_in_log(what: str) -> Iterator[Callable[[str], None]]:
+    """In a log, tell now and then that work goes on, though nothing in it does; what is yielded takes how far it is."""
+    begun, ended, far = time.monotonic(), threading.Event(), [""]
+
+    def tell_by_times() -> None:
+        while not ended.wait(SECONDS_BETWEEN_LINES):
+            minutes = round((time.monotonic() - begun) / 60)
+            tell_log(f"{what} … {minutes} min{far[0]}")
+
+    def tell_far(how_far: str) -> None:
+        far[0] = f", at {how_far}"
+
+    teller = threading.Thread(target=tell_by_times, daemon=True)
+    if not sys.stderr.isatty():
+        teller.start()
+    try:
+        yield tell_far
+    finally:
+        ended.set()
+        if teller.ident is not None:
+            teller.join()
 
 
 @contextmanager
@@ -158,11 +209,12 @@ def working(what: str) -> Iterator[None]:
 @contextmanager
 def bytes_done() -> Iterator[Callable[[str, int, int | None], None]]:
     """On a terminal, show how much of each download has come, how fast, and the time left."""
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    from .terminal import PlainConsole
+
+    console = PlainConsole(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(
         *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True
     ) as progress:
@@ -172,5 +224,6 @@ def bytes_done() -> Iterator[Callable[[str, int, int | None], None]]:
             if url not in tasks:
                 tasks[url] = progress.add_task(url.rpartition("/")[2], total=size)
             progress.update(tasks[url], completed=come)
+            tell_log(f"{url}: {come:,} of {'an unknown number of' if size is None else f'{size:,}'} bytes")
 
         yield watch

@@ -1,12 +1,38 @@
-"""Tokens on a terminal: on the colour of their numbers, or with the numbers beside them where there are no colours."""
+"""What is shown on a terminal: text of any origin as text and nothing else, tokens on the colour of their numbers."""
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from .paint import colour, ink
+
+STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but for line breaks and tabs, what turns the direction of writing, and halves of characters."""
+
+
+def visible(text: str) -> str:
+    r"""Text that may be a stranger's, with what would steer a terminal spelled out.
+
+    >>> visible("a label\x1b[2J")
+    'a label\\x1b[2J'
+    """
+    return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+class PlainConsole(Console):
+    """A console on which everything is text: nothing that is printed, label or name, can steer the terminal."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What rich renders, made visible; its own control codes are kept apart from text and stay."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
 def scored(

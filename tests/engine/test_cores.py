@@ -97,6 +97,37 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
     assert not alive(process)
 
 
-def test_wrong_numbers_are_refused() -> None:
-    with pytest.raises(BadInput, match="at least 1 for workers, not 0"):
-        cores.run(squares, [], workers=0)
+def test_numbers_that_no_machine_can_serve_are_refused() -> None:
+    for options, match in (
+        ({"workers": 0}, "workers must be at least 1, not 0"),
+        ({"workers": 10**6}, "workers must be at most 4096"),
+        ({"threads": 100_000}, "threads must be at most 1024, not 100000"),
+        ({"workers": 10**5000}, "not one of more than 40 digits"),
+    ):
+        with pytest.raises(BadInput, match=match):
+            cores.run(squares, [], **options)
+
+
+def test_cores_are_counted_where_the_system_tells_no_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    assert [result[0] for _, result in cores.run(squares, enumerate(range(2)))] == [0, 1]
+
+
+def test_a_killed_worker_leaves_no_lock_behind(tmp_path: Path) -> None:
+    script = tmp_path / "asking.py"
+    script.write_text(
+        "import multiprocessing, os, signal\n"
+        "from attnscope.engine import cores\n"
+        "from attnscope.errors import WorkerDied\n"
+        "def make():\n"
+        "    lock = multiprocessing.RLock()\n"
+        "    return lambda number: (lock, os.kill(os.getpid(), signal.SIGKILL))\n"
+        "if __name__ == '__main__':\n"
+        "    try:\n"
+        "        list(cores.run(make, [(0, 0)], workers=1))\n"
+        "    except WorkerDied:\n"
+        "        print('told')\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("told\n", "")

@@ -75,7 +75,7 @@ def test_what_ray_says_of_a_failure_to_connect_is_one_sentence() -> None:
 
 @pytest.mark.parametrize("option", ["workers", "threads", "attempts"])
 def test_less_than_one_is_refused_at_once(option: str) -> None:
-    with pytest.raises(BadInput, match=f"at least 1 for {option}, not 0"):
+    with pytest.raises(BadInput, match=f"{option} must be at least 1, not 0"):
         ray.run(lambda: str, [], **{option: 0})
 
 

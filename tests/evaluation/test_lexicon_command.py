@@ -49,7 +49,7 @@ def test_it_prints_the_summary_and_keeps_tables_and_figures(tmp_path, words):
         (["demo", "demo", "--lexicon", "nope.csv"], "There is no lexicon"),
         (["demo", "demo", "--method", "nope"], "There is no method 'nope'"),
         (["demo", "demo", "--figures", "gif"], "svg, pdf or png"),
-        (["demo", "demo", "--limit", "0"], "at least one text"),
+        (["demo", "demo", "--limit", "0"], "limit must be at least 1"),
         (["demo", "demo", "--limit", "1"], "a parabola needs"),
         (["demo", "demo", "--negative-below", "3", "--positive-from", "2"], "overlap"),
     ],

@@ -85,9 +85,10 @@ def test_other_things_are_refused(tmp_path):
     with pytest.raises(BadInput, match="finite"):
         read_lexicon({"a": float("nan")})
     packed = tmp_path / "broken.csv.gz"
-    packed.write_bytes(b"no gzip")
-    with pytest.raises(BadInput, match="cannot be read"):
-        read_lexicon(packed)
+    for content in (b"no gzip", gzip.compress(b"good,1\n" * 99)[:-9]):
+        packed.write_bytes(content)
+        with pytest.raises(BadInput, match="is damaged"):
+            read_lexicon(packed)
 
 
 # ---- finding words

@@ -40,7 +40,7 @@ def test_as_json_it_prints_json_alone(tmp_path):
     [
         (["demo", "no/such/file.txt"], "There is no corpus"),
         (["demo", "demo", "--method", "nope", "--limit", "2"], "There is no method 'nope'"),
-        (["demo", "demo", "--limit", "0"], "at least one text"),
+        (["demo", "demo", "--limit", "0"], "limit must be at least 1"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, tmp_path):

@@ -208,3 +208,16 @@ def test_an_epoch_has_every_example_once_in_batches_of_like_length(size: int) ->
         assert [batches[step] for step in range(len(batches))] != [
             batches[step] for step in range(len(batches), 2 * len(batches))
         ]
+
+
+def test_a_loss_that_is_not_finite_ends_the_training_and_leaves_nothing(tmp_path: Path) -> None:
+    model = small_model()
+
+    def measure(step: int) -> Measurement:
+        found = measuring(model)(step)
+        return Measurement(found.loss * (float("nan") if step == 60 else 1.0), found.accuracy)
+
+    checkpoint = tmp_path / "model" / "unfinished" / "checkpoint"
+    with pytest.raises(BadInput, match=r"^The training has come to nothing: its loss at step 60 is nan, so look for"):
+        train(model, measure, constant(0.01), 100, {}, checkpoint, seconds_between_checkpoints=0.0)
+    assert list(tmp_path.iterdir()) == []

@@ -64,3 +64,11 @@ def test_what_is_said_of_vectors_is_checked_before_they_are_read(tmp_path: Path)
         said_vectors(path)
     path.write_text(LINES)
     assert (said_vectors(path), said_vectors("scratch"), said_vectors(None)) == (path, None, None)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_vectors_that_are_not_finite_are_refused(number: str, tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_text(f"the 1 2 3\nfilm 1 {number} 3\n")
+    with pytest.raises(BadInput, match=r"^Line 2 of .* has a number that is not finite"):
+        word_vectors(path, {"the", "film"})

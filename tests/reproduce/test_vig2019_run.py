@@ -254,7 +254,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path, monkeypatch)
         ({"scale": "huge"}, "no scale 'huge'"),
         ({"model": str(tmp_path / "nowhere")}, "no folder|cannot be loaded"),
         ({"corpus": "nowhere.conllu"}, "no file"),
-        ({"limit": 0}, "at least one"),
+        ({"limit": 0}, "at least 1"),
         ({"by_genre": True}, "tell a genre"),
         ({"documents": True}, "no documents"),
         ({"corpus": "ud_ewt", "data": tmp_path / "none"}, "is not here"),

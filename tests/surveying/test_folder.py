@@ -38,6 +38,10 @@ def interrupt(progress) -> None:
     raise KeyboardInterrupt
 
 
+def failing(make_worker, items):
+    raise BadInput("the third line is bad.")
+
+
 def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -179,3 +183,41 @@ def test_a_finished_folder_holds_nothing_else(finished: Path) -> None:
 def test_a_statistic_without_a_map_can_be_saved(small, lab, tmp_path: Path, statistics: list[str]) -> None:
     found = ask(small(), lab.sentences(1, [4] * 6), tmp_path / "out", statistics=statistics)
     lab.assert_identical(Survey.load(tmp_path / "out"), found)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"engine": "cores", "engine_options": {"workers": 0}}, "workers must be at least 1"),
+        ({"engine": "ray", "engine_options": {"address": "localhost:1"}}, "Nothing answers|needs Ray"),
+        ({"threads": 100_000}, "threads must be at most 1024"),
+        ({"shard_size": 2**40}, "shard_size must be at most"),
+        ({"engine": failing}, "^the third line is bad"),
+    ],
+)
+def test_bad_input_leaves_no_folder_that_blocks_the_corrected_command(
+    small, lab, tmp_path: Path, options: dict, match: str
+) -> None:
+    corpus, out = lab.sentences(1, [4] * 6), tmp_path / "new" / "out"
+    with pytest.raises(BadInput, match=match):
+        ask(small(), corpus, out, **options)
+    assert not out.exists()
+    ask(small(), corpus, out)
+
+
+def test_bad_input_after_some_shards_keeps_them_and_says_so(small, lab, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"text": "the key"}\n' * 2 + "bad\n")
+    with pytest.raises(
+        BadInput, match=r"^Line 3 of .*; what was done before is kept, and --resume .* goes on from it\.$"
+    ):
+        ask(small(), corpus, tmp_path / "out")
+    corpus.write_text('{"text": "the key"}\n' * 3)
+    resumed = ask(small(), corpus, tmp_path / "out", resume=True)
+    lab.assert_identical(resumed, ask(small(), corpus, tmp_path / "other"))
+
+
+def test_a_recipe_that_is_damaged_is_told(begun: Path, small, lab) -> None:
+    (begun / "unfinished" / "recipe.json").write_text("[1")
+    with pytest.raises(BadInput, match=r"recipe\.json is damaged: remove .*unfinished"):
+        ask(small(), lab.sentences(1, [4] * 6), begun, resume=True)

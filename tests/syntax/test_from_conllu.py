@@ -210,3 +210,14 @@ def test_fine_tags_are_read_or_told_from_features(written: Write) -> None:
     assert next(read_conllu(written("a.conllu", plural.format("NNS")))).fine_tags == ("NNS",)
     assert next(read_conllu(written("b.conllu", plural.format("_")))).fine_tags == ("NNS",)
     assert next(read_conllu(written("c.conllu", text(row(1, "dogs"))))).fine_tags is None
+
+
+@pytest.mark.parametrize("place", [0, 6])
+def test_numbers_of_thousands_of_digits(tmp_path, place: int) -> None:
+    columns = ["1", "dogs", "_", "NOUN", "_", "_", "0", "root", "_", "_"]
+    columns[place] = "9" * 5_000
+    path = tmp_path / "long.conllu"
+    path.write_text("\t".join(columns) + "\n\n")
+    with pytest.raises(BadInput, match=r"^Line 1 of .*long\.conllu (has the head|begins with) '?9{40}'?, ") as raised:
+        list(read_conllu(path))
+    assert len(str(raised.value)) < 400

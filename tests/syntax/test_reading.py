@@ -11,7 +11,16 @@ import pandas as pd
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.syntax import Corpus, Sentence, agreement_sentences, documents, read_conllu, sentences_of
+from attnscope.syntax import (
+    Corpus,
+    Sentence,
+    agreement_sentences,
+    documents,
+    names_a_file,
+    read_conllu,
+    sentences_of,
+    texts_of,
+)
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -58,7 +67,7 @@ def test_a_file_of_a_kind_that_its_name_does_not_tell(written: Write) -> None:
     assert texts(sentences_of(path, kind="wikitext")) == ["co-stars ."]
     assert sentences_of(path, kind="wikitext").size == 1
     with pytest.raises(BadInput, match=r"let its name end in \.conllu"):
-        sentences_of(written("table.csv", "a,b"))
+        sentences_of(written("table.xml", "a,b"))
     with pytest.raises(BadInput, match="say which kind it is: conllu"):
         sentences_of(path, kind="nonsense")
     assert texts(sentences_of(written("README", "a b"), kind="text")) == ["a b"]
@@ -159,7 +168,7 @@ def test_what_is_no_sentence(item: object) -> None:
 
 
 def test_options_that_mean_nothing_here_are_refused(written: Write) -> None:
-    with pytest.raises(BadInput, match="at least one sentence"):
+    with pytest.raises(BadInput, match="limit must be at least 1, not 0"):
         sentences_of("demo", limit=0)
     for corpus, options in (
         ("demo", {"split": "test"}),
@@ -169,3 +178,40 @@ def test_options_that_mean_nothing_here_are_refused(written: Write) -> None:
     ):
         with pytest.raises(BadInput, match=r"There is no .* leave out"):
             sentences_of(corpus, **options)
+
+
+def test_a_csv_file_has_quoted_cells(written: Write) -> None:
+    path = written("a.csv", 'label,text\n1,"the key, or\nthe ""keys"""\n\n0,the dog\n')
+    assert texts_of(path) == ['the key, or\nthe "keys"', "the dog"]
+    assert sentences_of(path).size is None
+    for content, match in (
+        ("label,sentence\n1,a\n", 'has no column "text"'),
+        ("label,text\n1\n", "Line 2 of .* has 1 columns where the header has 2"),
+        (f"text\n{'a' * 200_000}\n", "Line 2 of .* is no row of a table"),
+    ):
+        with pytest.raises(BadInput, match=match):
+            texts_of(written("b.csv", content))
+
+
+@pytest.mark.parametrize("name", ["a" * 100_000, "a" * 300 + ".txt", "a\0b.txt", "a\udc80.txt"])
+def test_what_no_file_can_be_called(name: str) -> None:
+    with pytest.raises(BadInput, match=r"cannot be looked for|is no name of a file") as raised:
+        sentences_of(name)
+    assert len(str(raised.value)) < 250
+
+
+def test_half_characters_are_no_text(written: Write) -> None:
+    path = written("a.jsonl", '{"text": "whole \\ud83d\\ude00"}\n{"words": ["half", "\\ud83d"]}\n')
+    assert next(sentences_of(path).items()).text == "whole 😀"
+    with pytest.raises(BadInput, match=r"^Line 2 of .* has half a character in it"):
+        texts_of(path)
+    for thing in ("half \ud83d", ["half", "\ud83d"]):
+        with pytest.raises(BadInput, match=r"^Item 1 of the corpus has half a character"):
+            texts_of(["whole", thing])
+
+
+def test_a_file_is_told_from_a_text(written: Write) -> None:
+    path = written("my texts.txt", "the key")
+    assert names_a_file(str(path)), "it is there"
+    assert names_a_file("nowhere.jsonl.gz"), "it is one word with such an ending"
+    assert not any(map(names_a_file, ("a text", "It stands in nowhere.txt", "key", "", "word " * 9999 + "a.txt")))

@@ -1,4 +1,4 @@
-"""What the answers of all commands share: JSON on request, exit codes, and how to go on after Ctrl-C."""
+"""What the answers of all commands share: what they say, JSON on request, exit codes, how to go on after Ctrl-C."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,14 +6,31 @@ from typing import Annotated
 
 import typer
 
+from ..terminal import visible
+
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
+LONGEST_COMPLAINT = 1000
+"""Characters of a sentence on what went wrong."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print text, of whatever origin, as text; all that a command says comes through here or a `PlainConsole`."""
+    typer.echo(visible(text), err=err)
+
+
+def complain(error: object) -> None:
+    """Say what went wrong, in one line, and not at the length of a name that somebody made up."""
+    line = visible(" ".join(str(error).split("\n")))
+    if len(line) > LONGEST_COMPLAINT:
+        line = f"{line[: LONGEST_COMPLAINT // 2]} … {line[-LONGEST_COMPLAINT // 4 :]}"
+    typer.echo(f"attnscope: {line}", err=True)
+
+
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Work that is kept while it grows: who stops it is told that it can go on."""
+    """A command, or a part of it, whose work is kept while it grows: who stops it is told that it can go on."""
     try:
         yield
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from ..corpora import CORPORA, add_file, dataset, fetch, files_here, known
 from ..errors import BadInput
 from ..numerals import counted
 from ..progress import bytes_done, tokens_done, waiting
-from .answering import AsJson, resumable
+from .answering import AsJson, resumable, say
 
 data = typer.Typer(
     help="Data sets: list them, find them, get them, and build training data from them.",
@@ -31,17 +31,18 @@ def list_datasets(place: Place = None, as_json: AsJson = False) -> None:
     """
     found = {name: files_here(name, place) for name in CORPORA}
     if as_json:
-        typer.echo(json.dumps([_told(name, files) for name, files in found.items()]))
+        say(json.dumps([_told(name, files) for name, files in found.items()]))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from ..terminal import PlainConsole
 
     table = Table("name", "splits here", "licence", "what it is")
     for name, files in found.items():
         entry = CORPORA[name]
         here = "all" if len(files) == len(entry.files) else ", ".join(files) or "none"
         table.add_row(name, here, entry.licence, entry.about)
-    Console().print(table)
+    PlainConsole().print(table)
 
 
 @data.command()
@@ -51,7 +52,7 @@ def where(name: Name, place: Place = None, as_json: AsJson = False) -> None:
     Example: attnscope data where ud_ewt
     """
     folder = dataset(name, place)
-    typer.echo(json.dumps(_told(name, files_here(name, place))) if as_json else str(folder))
+    say(json.dumps(_told(name, files_here(name, place))) if as_json else str(folder))
 
 
 @data.command()
@@ -88,6 +89,7 @@ def add(
 
 
 @data.command()
+@resumable()
 def build(
     what: Annotated[str, typer.Argument(help='What to build: "agreement".')],
     sources: Annotated[
@@ -124,7 +126,7 @@ def build(
         raise BadInput(f"There is nothing called {what!r} to build: choose agreement.")
     with waiting("Starting"):
         from ..lab.data import build_agreement
-    with resumable(), tokens_done() as watch:
+    with tokens_done() as watch:
         card = build_agreement(
             sources,
             out,
@@ -136,9 +138,9 @@ def build(
             resume=resume,
             watch=watch,
         )
-    typer.echo(json.dumps({"out": str(out), "card": card}) if as_json else _summary(card))
+    say(json.dumps({"out": str(out), "card": card}) if as_json else _summary(card))
     if not as_json:
-        typer.echo(f"Written: {out}")
+        say(f"Written: {out}")
 
 
 def _summary(card: dict[str, Any]) -> str:
@@ -164,8 +166,8 @@ def _told(name: str, files: dict[str, Path]) -> dict[str, Any]:
 
 def _tell(name: str, paths: list[Path], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"name": name, "files": [str(path) for path in paths]}))
+        say(json.dumps({"name": name, "files": [str(path) for path in paths]}))
         return
-    typer.echo(f"{name}: {known(name).licence}, from {known(name).source}")
+    say(f"{name}: {known(name).licence}, from {known(name).source}")
     for path in paths:
-        typer.echo(f"In place: {path}")
+        say(f"In place: {path}")

@@ -9,15 +9,20 @@ import typer
 
 from ..errors import BadInput
 from ..progress import items_done, working
-from .answering import AsJson, resumable
+from .answering import AsJson, resumable, say
 
 KINDS = ("svg", "pdf", "png")
 
 
+@resumable()
 def lexicon(
     model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
     corpus: Annotated[
-        str, typer.Argument(help='A file with one text to a line, JSON lines with "text" (both also .gz), or "demo".')
+        str,
+        typer.Argument(
+            help='A file (.txt with a text to a line; .jsonl, .tsv or .csv with "text"; .conllu; also .gz), a data set'
+            ' as survey takes it (imdb:test), or "demo".'
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder of tables, figures and summary, also while it grows.")],
     words: Annotated[
@@ -60,10 +65,10 @@ def lexicon(
         from .. import evaluation
         from ..capture import load
 
-        texts = evaluation.read_texts(corpus, limit)
+        texts = evaluation.read_texts(corpus, limit, data)
         chosen = evaluation.read_lexicon(words, data, negative_below=negative_below, positive_from=positive_from)
         loaded = load(model)
-    with resumable(), items_done("Texts") as watch:
+    with items_done("Texts") as watch:
         study = evaluation.lexicon(
             loaded,
             texts,
@@ -78,7 +83,7 @@ def lexicon(
     with working("Drawing"):
         written = study.save_figures(out / "figures", kinds)
     if as_json:
-        typer.echo(json.dumps({"out": str(out), "figures": [str(path) for path in written], **study.to_dict()}))
+        say(json.dumps({"out": str(out), "figures": [str(path) for path in written], **study.to_dict()}))
         return
-    typer.echo(study.summary())
-    typer.echo(f"Written: {out}")
+    say(study.summary())
+    say(f"Written: {out}")

@@ -2,17 +2,52 @@
 
 import inspect
 import json
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..corpora import CORPORA, files_here
 from ..errors import BadInput
-from ..progress import tokens_done, working
-from .answering import AsJson, resumable
+from ..progress import tokens_done, told_in_log, working
+from .answering import AsJson, resumable, say
+
+NEEDS = {
+    "vig2019": ("ud_ewt:dev", "ud_ewt:test"),
+    "abnar2020": (
+        *("ud_ewt:train", "ud_ewt:dev", "wikitext2:valid", "wikitext2:test", "imdb:train"),
+        *("agreement:test", "agreement:gold"),
+    ),
+    "wu2020": ("sst:train", "sst:dev", "sst:test", "warriner:all"),
+    "sun2020": (
+        "sst:train",
+        "sst:dev",
+        "sst:test",
+        "20news:train",
+        "20news:test",
+        "imdb:train",
+        "imdb:val",
+        "imdb:test",
+    ),
+}
+"""The data sets that a paper cannot do without beyond a trial; snell2021 leaves out what is not here, and says so."""
+MEGABYTES = {"ud_ewt": 4, "wikitext2": 1, "imdb": 26, "agreement": 1, "sst": 1, "warriner": 1, "20news": 4}
+"""Packed, with all splits."""
+REPLACED = {"corpus": ("ud_ewt", "wikitext2", "imdb", "sst"), "lexicon": ("warriner",)}
+"""What an option of the user stands in for."""
+PACKAGES = {
+    "vig2019": {"conllu": "attnscope[syntax]"},
+    "abnar2020": {"conllu": "attnscope[syntax]", "spacy": "attnscope[syntax]"},
+    "wu2020": {"statsmodels": "attnscope[lexicon]"},
+}
+"""What else must be installed: the package, and the extra that brings it."""
 
 
+@resumable()
 def reproduce(
     paper: Annotated[
         str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020, sun2020, snell2021.")
@@ -102,11 +137,65 @@ def reproduce(
     taken = inspect.signature(EXPERIMENTS[paper]).parameters
     if unknown := [name for name in given if name not in taken]:
         raise BadInput(f"{paper} takes no --{unknown[0].replace('_', '-')}.")
-    with resumable(), tokens_done() if "watch" in taken else nullcontext() as watch:
+    if vectors is not None:
+        from ..lab.word_vectors import said_vectors
+
+        said_vectors(vectors)  # a file that is not there is told before anything is written
+    # what a run that goes on has built already it needs no more, and the paper's own sentences are a file to be given
+    if scale in {"cpu", "paper"} and not resume and (paper, scale) != ("abnar2020", "paper"):
+        _check_needs(paper, scale, given)
+    with told_in_log(f"Reproducing {paper}"), tokens_done() if "watch" in taken else nullcontext() as watch:
         options = {"watch": watch} if "watch" in taken else {}
         result = EXPERIMENTS[paper](out or Path(paper), scale=scale, resume=resume, **given, **options)
     if as_json:
-        typer.echo(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))
+        say(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))
         return
-    typer.echo(result.summary())
-    typer.echo(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")
+    say(result.summary())
+    say(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")
+
+
+def _check_needs(paper: str, scale: str, given: Mapping[str, Any]) -> None:
+    """Refuse a run that lacks something, with all that it lacks, so that one errand is enough."""
+    lacking = [*_lacking_data(paper, given), *_lacking_packages(paper, given)]
+    if lacking:
+        raise BadInput(f"{paper} at the scale {scale} lacks {len(lacking)} of its needs: {'; '.join(lacking)}.")
+
+
+def _lacking_data(paper: str, given: Mapping[str, Any]) -> Iterator[str]:
+    replaced = {name for option, names in REPLACED.items() if option in given for name in names}
+    splits: dict[str, list[str]] = {}
+    for need in NEEDS.get(paper, ()):
+        name, _, split = need.partition(":")
+        if name not in replaced and split not in files_here(name, given.get("data")):
+            splits.setdefault(name, []).append(split)
+    for name, missing in splits.items():
+        how = f"attnscope data get {name}" if CORPORA[name].downloads else f"attnscope data add {name} FILE"
+        size = f", some {MEGABYTES[name]} MB" if name in MEGABYTES else ""
+        yield f"the data set {name} ({', '.join(missing)}{size}: {how})"
+
+
+def _lacking_packages(paper: str, given: Mapping[str, Any]) -> Iterator[str]:
+    for package, extra in {"matplotlib": "attnscope[figures]", **PACKAGES.get(paper, {})}.items():
+        if not _is_installed(package):
+            yield f"the package {package} (pip install '{extra}')"
+    parser = given.get("parser", "en_core_web_sm")
+    if paper == "abnar2020" and _is_installed("spacy") and not _is_installed(parser) and not Path(parser).exists():
+        yield f"the spaCy model {parser} (some 13 MB: python -m spacy download {parser})"
+    if paper == "vig2019" and "model" not in given and os.environ.get("HF_HUB_OFFLINE") and not _is_cached("gpt2"):
+        yield "the model gpt2 (some 550 MB from the Hugging Face hub, or another one by --model)"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):  # no name of a package
+        return False
+
+
+def _is_cached(model: str) -> bool:
+    from transformers.utils.hub import cached_file
+
+    try:
+        return cached_file(model, "config.json", local_files_only=True) is not None
+    except OSError:
+        return False

@@ -8,16 +8,18 @@ import typer
 
 from ..errors import BadInput
 from ..progress import tokens_done, waiting, working
-from .answering import AsJson, resumable
+from .answering import AsJson, resumable, say
 
 
+@resumable()
 def survey(
     model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
     corpus: Annotated[
         str,
         typer.Argument(
-            help="A file (.conllu, .txt, .jsonl, also .gz); a data set by its name, with a split (ud_ewt:dev,"
-            " wikitext2:valid); one of the Hugging Face hub or in a folder, as NAME:SPLIT or NAME:CONFIGURATION:SPLIT,"
+            help="A file (.conllu, .txt, .jsonl, .tsv, .csv, also .gz); a data set by its name, with a split"
+            " (ud_ewt:dev, wikitext2:valid); one of the Hugging Face hub or in a folder, as NAME:SPLIT or"
+            " NAME:CONFIGURATION:SPLIT,"
             ' with #COLUMN where the text is in another column than "text" (fancyzhx/amazon_polarity:test#content);'
             ' or "demo" for the shipped grammar.'
         ),
@@ -83,16 +85,16 @@ def survey(
         )
     with working(f"Loading {model}"):
         from ..surveying.measuring import measured
-    with resumable(), tokens_done() as watch:
+    with tokens_done() as watch:
         result = measured(model, asked, watch)
     written = result.figures(out / "figures", tuple(figures)) if figures else []
     if as_json:
-        typer.echo(json.dumps({"out": str(out), "card": dict(result.card), "figures": [str(path) for path in written]}))
+        say(json.dumps({"out": str(out), "card": dict(result.card), "figures": [str(path) for path in written]}))
         return
     from ..surveying import PAGE
 
-    typer.echo(result.summary())
-    typer.echo(f"Written: {out}" + (f" (open {out / PAGE} in a browser)" if result.has_map else ""))
+    say(result.summary())
+    say(f"Written: {out}" + (f" (open {out / PAGE} in a browser)" if result.has_map else ""))
 
 
 def _null(text: str | None) -> str | list[int] | None:

@@ -6,11 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ..errors import BadInput
-from ..progress import working
-from .answering import resumable
+from ..errors import BadInput, check_number
+from ..progress import told_in_log, working
+from .answering import resumable, say
+
+MOST_STEPS = 10**9
+"""Each step has a seed of its own below this."""
 
 
+@resumable()
 def train(
     task: Annotated[
         str,
@@ -52,16 +56,16 @@ def train(
         from ..lab.folder import is_finished
     if task not in TASKS:
         raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
-    if steps is not None and steps < 1:
-        raise BadInput(f"--steps must be at least 1, not {steps}.")
+    if steps is not None:
+        check_number("--steps", steps, 1, MOST_STEPS)
     options = {"steps": steps, "data": data, "model": model, "vectors": vectors}
     given = {name: value for name, value in options.items() if value is not None}
     if unknown := [name for name in given if name not in inspect.signature(TASKS[task]).parameters]:
         raise BadInput(f"The task {task} takes no --{unknown[0]}.")
     folder = out or Path(task)
     if resume and is_finished(folder):
-        typer.echo(f"{folder} holds a finished training, which is left as it is: choose another folder for a new one.")
+        say(f"{folder} holds a finished training, which is left as it is: choose another folder for a new one.")
         return
-    with resumable():
+    with told_in_log(f"Training {task}"):
         written = TASKS[task](folder, seed=seed, resume=resume, **given)
-    typer.echo(f"Written: {written}")
+    say(f"Written: {written}")

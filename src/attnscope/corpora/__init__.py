@@ -7,6 +7,7 @@ from .finding import dataset as dataset
 from .finding import dataset_file as dataset_file
 from .finding import files_here as files_here
 from .finding import known as known
+from .finding import named_file as named_file
 from .table import CORPORA as CORPORA
 from .table import Dataset as Dataset
 from .table import Download as Download

@@ -40,6 +40,16 @@ def dataset_file(name: str, split: str | None = None, data: str | Path | None = 
     raise BadInput(_missing(name, file, data))
 
 
+def named_file(corpus: object, data: str | Path | None = None) -> tuple[Path, str] | None:
+    """The file of a data set that is named with its split ("ud_ewt", "ud_ewt:dev") and how it is written, if it is one.
+
+    Raises:
+        BadInput: If the split is not known, or no place has the file.
+    """
+    name, _, split = corpus.partition(":") if isinstance(corpus, str) else ("", "", "")
+    return (dataset_file(name, split or None, data), CORPORA[name].kind) if name in CORPORA else None
+
+
 def files_here(name: str, data: str | Path | None = None) -> dict[str, Path]:
     """The splits of a data set that are found, and their files."""
     files = known(name).files

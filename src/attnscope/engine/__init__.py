@@ -7,7 +7,7 @@ from ..errors import BadInput, WorkerDied
 from . import cores, local, ray
 from .checkpoint import load_checkpoint, save_checkpoint
 from .folder import checked_folder
-from .recipe import check_recipe
+from .recipe import check_recipe, check_workers
 
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 
@@ -33,6 +33,7 @@ __all__ = [
     "Engine",
     "WorkerDied",
     "check_recipe",
+    "check_workers",
     "checked_folder",
     "engine",
     "load_checkpoint",

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from ..errors import BadInput
-from ..files import written_atomically
+from ..files import write_tensors
 
 _STRUCTURE = "attnscope.checkpoint"  # the metadata key; its absence tells a foreign file
 
@@ -30,8 +29,7 @@ def save_checkpoint(path: Path, state: Mapping[Any, Any]) -> None:
     """
     tensors: dict[str, Tensor] = {}
     structure = _encode(state, tensors)
-    with written_atomically(path) as temporary:
-        save_file(tensors, temporary, metadata={_STRUCTURE: json.dumps(structure)})
+    write_tensors(path, tensors, {_STRUCTURE: json.dumps(structure)})
 
 
 def load_checkpoint(path: Path) -> dict[Any, Any]:

@@ -5,15 +5,18 @@ process of two threads. A worker ends with the process that asked for it, howeve
 """
 
 import os
+import signal
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, set_start_method
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
-from ..errors import BadInput, WorkerDied
+from ..errors import WorkerDied
+from .recipe import check_workers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -37,10 +40,14 @@ def run(
         workers: How many processes; as many as this process may use cores if not given.
         threads: Of each worker.
     """
-    for name, number in (("workers", workers), ("threads", threads)):
-        if number is not None and number < 1:
-            raise BadInput(f"The engine cores needs at least 1 for {name}, not {number}.")
-    return _results(make_worker, iter(items), workers or len(os.sched_getaffinity(0)), threads)
+    check_workers(workers, threads)
+    return _results(make_worker, iter(items), workers or _own_cores(), threads)
+
+
+def _own_cores() -> int:
+    """How many cores this process may use; where the system does not tell that (macOS, Windows), all of them."""
+    tell = getattr(os, "sched_getaffinity", None)
+    return (os.cpu_count() or 1) if tell is None else len(tell(0))
 
 
 def _results(
@@ -55,31 +62,28 @@ def _results(
         for number, item in islice(source, workers):
             own, there = context.Pipe()
             process = context.Process(target=_work, args=(there, make_worker, threads), daemon=True)
-            process.start()
+            with _deaf_to_ctrl_c():
+                process.start()
             there.close()  # so that the end of the process is the end of the pipe
             processes.append(process)
-            own.send(item)
             busy[own] = (process, number)
+            _hand(own, item, process, number)
         while busy:
             for ready in wait(list(busy)):
                 here: Any = ready
                 process, number = busy.pop(here)
                 try:
                     result, error = here.recv()
-                except EOFError:
-                    process.join()
-                    raise WorkerDied(
-                        f"The process that worked on item {number} died with exit code {process.exitcode}, perhaps "
-                        "for want of memory: have fewer workers."
-                    ) from None
+                except (EOFError, ConnectionError):
+                    raise _death(process, number) from None
                 if error is not None:
                     raise error
                 following = next(source, None)
                 if following is None:
                     here.close()
                 else:
-                    here.send(following[1])
                     busy[here] = (process, following[0])
+                    _hand(here, following[1], process, following[0])
                 yield number, result
     finally:
         for process in processes:
@@ -88,9 +92,42 @@ def _results(
             process.join()
 
 
+def _hand(there: Any, item: Any, process: SpawnProcess, number: int) -> None:
+    """Give an item to a worker that may have died since its last one."""
+    try:
+        there.send(item)
+    except ConnectionError:
+        raise _death(process, number) from None
+
+
+def _death(process: SpawnProcess, number: int) -> WorkerDied:
+    process.join()
+    return WorkerDied(
+        f"The process that worked on item {number} died with exit code {process.exitcode}, perhaps for want of memory: "
+        "have fewer workers."
+    )
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """A process begun within this hears no Ctrl-C, which is for the one that asked: that one ends its workers."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _work(there: Any, make_worker: Callable[[], Callable[[Any], Any]], threads: int) -> None:
     """What a process does: item in, result or error out, until there are no more."""
     os.environ["TTY_COMPATIBLE"] = "0"  # several progress bars on one terminal write over each other
+    if os.name == "posix":
+        # Locks of a library (tqdm) then have no name that outlives a worker that is killed, and nobody warns of them. A
+        # worker begins no processes of its own, so nothing else hangs on this.
+        set_start_method("fork", force=True)
     threading.Thread(target=_end_with_asker, daemon=True).start()
     import torch
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ..errors import BadInput
+from ..files import check_can_be_made
 
 
 def checked_folder(out: Path, what: str, *, resume: bool, finished: str, unfinished: tuple[str, ...]) -> Path:
@@ -20,6 +21,7 @@ def checked_folder(out: Path, what: str, *, resume: bool, finished: str, unfinis
     attnscope.errors.BadInput: ... already holds a finished survey: choose another folder, or go on with it (--resume,
     resume=True).
     """
+    check_can_be_made(out)
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return out
     if not out.is_dir():

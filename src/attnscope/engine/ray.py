@@ -15,8 +15,9 @@ from textwrap import shorten
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from ..errors import BadInput
+from ..errors import BadInput, check_number
 from .pool import Pool
+from .recipe import check_workers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,9 +50,8 @@ def run(
         threads: Of each worker. Sums of as many threads have the same bits in every engine.
         attempts: How often an item may be tried whose worker dies; then `WorkerDied` is raised.
     """
-    for name, number in (("workers", workers), ("threads", threads), ("attempts", attempts)):
-        if number is not None and number < 1:
-            raise BadInput(f"The engine ray needs at least 1 for {name}, not {number}.")
+    check_workers(workers, threads)
+    check_number("attempts", attempts, 1)
     return _results(_library(), make_worker, items, address, workers, threads, attempts)
 
 

@@ -1,12 +1,21 @@
-"""What a long computation was asked for: one that goes on must be asked the same again."""
+"""What a long computation is asked for: how many workers it may have, and that one that goes on is asked the same."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, check_number
 
 LONGEST_SHOWN = 80
+MOST_WORKERS, MOST_THREADS = 4096, 1024
+"""More than any machine has use for; with far more, the system gives up in the middle of the work."""
+
+
+def check_workers(workers: int | None, threads: int) -> None:
+    """Refuse numbers of workers and of threads of each that no machine can serve; None is as many as there is room."""
+    if workers is not None:
+        check_number("workers", workers, 1, MOST_WORKERS)
+    check_number("threads", threads, 1, MOST_THREADS)
 
 
 def check_recipe(where: Path, what: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:

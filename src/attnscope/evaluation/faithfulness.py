@@ -12,7 +12,7 @@ import numpy as np
 
 from ..attribution.choosing import Method, every_method, named_methods, runs_model, score_what_can_be
 from ..engine import check_recipe, checked_folder
-from ..errors import BadInput
+from ..errors import BadInput, check_number
 from ..record import Model, Text
 from ..record.schema import checked
 from .baselines import BASELINES
@@ -55,7 +55,8 @@ def trust(
     model runs over the texts and then after every batch.
     """
     folder = None if out is None else _own_folder(Path(out), resume)
-    _check_numbers(batch_size=(batch_size, 1), top=(top, 1), seed=(seed, 0))
+    for name, number, least in (("batch_size", batch_size, 1), ("top", top, 1), ("seed", seed, 0)):
+        check_number(name, number, least)
     given = _checked_texts(texts)
     tokenized = [_tokens(model, text, number, truncate) for number, text in enumerate(given)]
     references = named_methods(against)
@@ -206,12 +207,6 @@ def _checked_layers(layers: Sequence[int], depth: int) -> tuple[int, ...]:
         if not -depth <= layer < depth:
             raise BadInput(f"There is no layer {layer}: this model has {depth}, counted from 0.")
     return tuple(layer % depth for layer in layers)
-
-
-def _check_numbers(**numbers: tuple[int, int]) -> None:
-    for name, (number, least) in numbers.items():
-        if number < least:
-            raise BadInput(f"{name} must be at least {least}, not {number}.")
 
 
 def _own_folder(out: Path, resume: bool) -> Path:

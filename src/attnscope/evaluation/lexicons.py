@@ -3,8 +3,6 @@
 The only file that imports vaderSentiment.
 """
 
-import csv
-import gzip
 import importlib
 import math
 from collections import defaultdict
@@ -16,6 +14,7 @@ import numpy as np
 
 from ..corpora import dataset_file
 from ..errors import BadInput
+from ..syntax.lines import numbered_lines, numbered_rows
 
 VADER, WARRINER = "vader", "warriner"
 WORD_COLUMNS = ("word", "Word", "lemma", "token", "entry")
@@ -117,13 +116,8 @@ def _vader() -> Iterable[tuple[str, float]]:
 
 def _rows(path: Path) -> Iterable[tuple[str, float]]:
     """Word and value of each row of a table: by the names of the header, or the first two columns without one."""
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        text = content.decode("utf-8-sig")
-    except (UnicodeDecodeError, OSError) as error:
-        raise BadInput(f"The lexicon {path} cannot be read as text in UTF-8: {error}.") from error
-    first = text.partition("\n")[0]
-    rows = [row for row in csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ",") if any(row)]
+    first = next((line for _, line in numbered_lines(path)), "")
+    rows = [row for _, row in numbered_rows(path, "\t" if "\t" in first else ",") if any(row)]
     if not rows:
         return
     word_at, value_at = _columns(path, rows[0])

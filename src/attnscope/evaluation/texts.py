@@ -1,39 +1,32 @@
-"""Texts to measure on: a file with one text to a line, JSON lines, or sentences of our own grammar."""
+"""Texts to measure on: a file, a data set, or sentences of our own grammar."""
 
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from ..errors import BadInput
-from ..syntax import agreement_sentences, read_jsonl, read_text
+from ..corpora import named_file
+from ..errors import check_number
+from ..syntax import agreement_sentences, texts_of
 
 DEMO = "demo"
 DEMO_TEXTS = 200
 """How many sentences "demo" is unless a limit says otherwise; the grammar itself has no end."""
 
 
-def read_texts(corpus: str, limit: int | None = None) -> list[str]:
-    """The first texts of a corpus: "demo", a text file (one text to a line) or JSON lines with "text"; also gzipped.
+def read_texts(corpus: str, limit: int | None = None, data: str | Path | None = None) -> list[str]:
+    """The first texts of a corpus: "demo", a file or a data set, read as `survey` reads it.
 
-    Empty lines are skipped. "demo" gives sentences of the grammar up to the verb, as the demo model reads them.
+    A file is .txt with a text to a line, .jsonl with "text" or "words", .tsv or .csv with a column "text", or .conllu;
+    each also as .gz. Empty lines are skipped. "demo" gives sentences of the grammar up to the verb, as the demo model
+    reads them. `data` is where named data sets lie, before $ATTNSCOPE_DATA.
     """
-    if limit is not None and limit < 1:
-        raise BadInput(f"A limit is at least one text, not {limit}.")
     if corpus == DEMO:
+        if limit is not None:
+            check_number("limit", limit, 1)
         return list(islice(_demo_texts(), limit or DEMO_TEXTS))
-    texts = list(islice(_file_texts(Path(corpus)), limit))
-    if not texts:
-        raise BadInput(f"There is no text in {corpus}.")
-    return texts
+    path, kind = named_file(corpus, data) or (corpus, None)
+    return texts_of(path, limit=limit, kind=kind)
 
 
 def _demo_texts() -> Iterator[str]:
     return (" ".join(drawn.prefix) for drawn in agreement_sentences(seed=0))
-
-
-def _file_texts(path: Path) -> Iterator[str]:
-    if not path.is_file():
-        raise BadInput(f'There is no corpus {str(path)!r}: give a file with one text to a line, or "{DEMO}".')
-    if ".jsonl" not in path.suffixes[-2:]:
-        return read_text(path)
-    return (item if isinstance(item, str) else item.text for item in read_jsonl(path))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..attribution.choosing import Method, score
 from ..engine import check_recipe, checked_folder, load_checkpoint, save_checkpoint
-from ..errors import BadInput
+from ..errors import BadInput, check_number
 from ..record import AttentionRecord, Model, Text
 from .heads_on_words import HeadTally
 from .word_methods import Plan, chosen_methods, planned, records_of
@@ -69,8 +69,7 @@ def asked_of(
     if not given:
         raise BadInput("There are no texts to measure on.")
     for name, number in (("minimum_count", minimum_count), ("batch_size", batch_size)):
-        if number < 1:
-            raise BadInput(f"{name} must be at least 1, not {number}.")
+        check_number(name, number, 1)
     recipe = {
         "model": model.name,
         "texts": len(given),

@@ -75,7 +75,7 @@ def train_on(
 
     `source` says in the card where they come from. They are read only where there is something left to train.
     """
-    unfinished = unfinished_training(out, resume)
+    unfinished = unfinished_training(out, resume, seed)
     if unfinished is None:
         return out
     training, validation, testing = parts()

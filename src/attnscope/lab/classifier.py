@@ -56,7 +56,7 @@ def train_classifier(
     """
     if model is None:
         raise BadInput("A classifier is fine-tuned from a model: name one with --model.")
-    unfinished = unfinished_training(out, resume)
+    unfinished = unfinished_training(out, resume, seed)
     if unfinished is None:
         return out
     splits = labelled_splits(str(data), place)

@@ -38,7 +38,7 @@ def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEP
     Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
     there and ends with the very same weights; a finished one is left as it is.
     """
-    unfinished = unfinished_training(out, resume)
+    unfinished = unfinished_training(out, resume, seed)
     if unfinished is None:
         return out
     tokenizer = build_tokenizer()

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..errors import BadInput
-from ..files import written_atomically
+from ..errors import BadInput, check_number
+from ..files import check_can_be_made, write_tensors, written_atomically
 from .train import LogRow, write_log
 
 LOG, CARD, UNFINISHED = "training_log.jsonl", "README.md", "unfinished"
@@ -21,11 +20,13 @@ def is_finished(out: Path) -> bool:
     return (out / LOG).exists() and not (out / UNFINISHED).exists()
 
 
-def unfinished_training(out: Path, resume: bool) -> Path | None:
+def unfinished_training(out: Path, resume: bool, seed: int) -> Path | None:
     """The folder within `out` that keeps the checkpoint until the end, or None where the training is done already.
 
     Nothing of anybody else's is touched: `out` is empty or not there, or holds a training that shall go on.
     """
+    check_number("seed", seed, 0)
+    check_can_be_made(out)
     unfinished = out / UNFINISHED
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         if not resume:
@@ -57,6 +58,9 @@ def finish(out: Path, log: Sequence[LogRow], card: str, write: Callable[[Path], 
 def write_hugging_face(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Write a model and its tokenizer as an ordinary Hugging Face folder."""
     model.config.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    try:
+        tokenizer.save_pretrained(folder)
+    except Exception as error:  # the library in Rust raises a bare one for a full disk
+        raise OSError(f"The tokenizer cannot be written into {folder}: {error}") from error
     # What model.save_pretrained writes, without its progress bar.
-    save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})
+    write_tensors(folder / "model.safetensors", model.state_dict(), {"format": "pt"})

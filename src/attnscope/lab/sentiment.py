@@ -1,6 +1,5 @@
 """Texts with one of two labels: the Stanford Sentiment Treebank without its neutral sentences, or JSON lines."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from zlib import crc32
 
 from ..corpora import CORPORA, dataset_file
 from ..errors import BadInput
-from ..syntax.lines import numbered_lines
+from ..syntax.lines import numbered_json, numbered_lines
 
 POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 """What the label of a whole sentence means; 2 is neutral and left out."""
@@ -40,12 +39,15 @@ def read_trees(path: str | Path) -> Iterator[Labelled]:
 
 def read_labelled(path: str | Path) -> Iterator[Labelled]:
     """Yield the texts of a JSON-lines file with "text" and "label"."""
-    for number, line in numbered_lines(Path(path)):
-        try:
-            row = json.loads(line)
-            yield Labelled(str(row["text"]), str(row["label"]))
-        except (json.JSONDecodeError, KeyError, TypeError):
-            raise BadInput(f'Line {number} of {path} is no JSON with "text" and "label".') from None
+    what = 'JSON with "text" and "label"'
+    for number, row in numbered_json(Path(path), what):
+        if (
+            not isinstance(row, dict)
+            or not isinstance(row.get("text"), str)
+            or not isinstance(row.get("label"), str | int)
+        ):
+            raise BadInput(f"Line {number} of {path} is not {what}.")
+        yield Labelled(row["text"], str(row["label"]))
 
 
 def labelled_splits(data: str, place: str | Path | None = None) -> dict[str, list[Labelled]]:

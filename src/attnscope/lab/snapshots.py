@@ -71,7 +71,9 @@ def load_snapshot(path: Path) -> Snapshot:
 
 def load_snapshots(folder: Path) -> Iterator[Snapshot]:
     """The snapshots of a folder one by one, in the order of their steps."""
-    files = sorted(Path(folder).glob(f"*{SUFFIX}"), key=lambda path: int(path.stem))
+    # by number, because a kill may have left half a file beside them
+    found = [path for path in Path(folder).glob(f"*{SUFFIX}") if path.stem.isdecimal()]
+    files = sorted(found, key=lambda path: int(path.stem))
     if not files:
         raise BadInput(f"There are no snapshots in {folder}.")
     return map(load_snapshot, files)

@@ -62,7 +62,7 @@ def train_on_trees(
 
     They are read only where there is something left to train. `settings` are those of the model.
     """
-    unfinished = unfinished_training(out, resume)
+    unfinished = unfinished_training(out, resume, seed)
     if unfinished is None:
         return out
     splits = splits_of()

@@ -37,7 +37,7 @@ def train_on_stories(
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
     """Train on "train", validate on "dev" and test on "test" for the card, which names the `source` of the stories."""
-    unfinished = unfinished_training(out, resume)
+    unfinished = unfinished_training(out, resume, seed)
     if unfinished is None:
         return out
     model, log = trained_on_stories(

@@ -1,6 +1,7 @@
 """The training loop of all small models: it can be killed at any moment and then ends with the very same weights."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,15 +11,15 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer
 
 from ..engine import load_checkpoint, save_checkpoint
 from ..errors import BadInput
-from ..files import written_atomically
-from ..progress import lines_in_log
+from ..files import remove_if_empty, written_atomically
+from ..progress import tell_log
+from ..terminal import PlainConsole
 from .probes import Probe
 from .rates import Rate
 from .stopping import Best, EarlyStopping, looked_at
@@ -81,14 +82,13 @@ def train(
     looks at its steps. What both see are rows of the log.
 
     If the file `checkpoint` exists, training goes on from it. `recipe` says what is trained, in JSON terms; a
-    checkpoint of another recipe is refused.
+    checkpoint of another recipe is refused. A loss that is not finite ends the training, and its checkpoint goes.
     """
     rule = optimizer(model)
     state = _resumed(checkpoint, recipe, model, rule) if checkpoint.exists() else _State()
     model.train()
     saved = time.monotonic()
     measurements: list[tuple[float, float]] = []
-    tell_log = lines_in_log()
     with _progress() as progress:
         task = progress.add_task("", total=steps, completed=state.step, figures="")
         if state.step == 0:
@@ -98,11 +98,18 @@ def train(
             for group in rule.param_groups:
                 group["lr"] = rate
             measurement = measure(state.step)
+            loss = measurement.loss.item()
+            if not math.isfinite(loss):
+                _forget(checkpoint)
+                raise BadInput(
+                    f"The training has come to nothing: its loss at step {state.step} is {loss},"
+                    " so look for what is not finite in the data or the model that it begins with."
+                )
             rule.zero_grad()
             measurement.loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), longest_gradient)
             rule.step()
-            measurements.append((measurement.loss.item(), measurement.accuracy))
+            measurements.append((loss, measurement.accuracy))
             state.step += 1
             progress.advance(task)
             _probe(model, probes, state)
@@ -110,9 +117,9 @@ def train(
                 _validate(model, stopping, state)
             last = state.step == steps or state.over
             if len(measurements) == STEPS_PER_ROW or last:
-                loss, accuracy = (sum(column) / len(column) for column in zip(*measurements, strict=True))
-                state.log.append({"step": state.step, "loss": loss, "accuracy": accuracy, "learning_rate": rate})
-                figures = f"loss {loss:.3f}  accuracy {accuracy:.1%}{_best(state)}"
+                mean_loss, accuracy = (sum(column) / len(column) for column in zip(*measurements, strict=True))
+                state.log.append({"step": state.step, "loss": mean_loss, "accuracy": accuracy, "learning_rate": rate})
+                figures = f"loss {mean_loss:.3f}  accuracy {accuracy:.1%}{_best(state)}"
                 progress.update(task, figures=figures)
                 tell_log(f"step {state.step} of {steps}  {figures}")
                 measurements = []
@@ -122,6 +129,12 @@ def train(
                     saved = time.monotonic()
     state.best.restore(model)
     return state.log
+
+
+def _forget(checkpoint: Path) -> None:
+    """Remove what would only lead to the same end again, and the folders that held nothing else."""
+    checkpoint.unlink(missing_ok=True)
+    remove_if_empty(checkpoint.parent, checkpoint.parent.parent)
 
 
 def _probe(model: nn.Module, probes: Sequence[Probe], state: _State) -> None:
@@ -182,7 +195,7 @@ def write_log(path: Path, log: Sequence[LogRow]) -> None:
 
 def _progress() -> Progress:
     """A bar with loss, accuracy and the time left, on a terminal."""
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     return Progress(
         BarColumn(bar_width=None),
         MofNCompleteColumn(),

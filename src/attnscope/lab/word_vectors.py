@@ -1,5 +1,6 @@
 """Word vectors that a model reads words as: from a GloVe file, or from the package with those of 50 dimensions."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
@@ -90,6 +91,10 @@ def read_vectors(path: str | Path, wanted: Collection[str]) -> WordVectors:
                 found[word] = [float(one) for one in numbers]
             except ValueError:
                 raise BadInput(f"Line {number} of {path} is not a word with {width} numbers.") from None
+            if not all(map(math.isfinite, found[word])):
+                raise BadInput(
+                    f"Line {number} of {path} has a number that is not finite: give vectors without NaN or inf."
+                )
     if not found:
         raise BadInput(f"{path} has a vector for none of the words: give a GloVe text file of their language.")
     source = f"The word vectors are those of {path.name}, {width} dimensions, and are not trained."

@@ -8,11 +8,10 @@ from typing import Any
 
 import torch
 
-from ..corpora import CORPORA, dataset_file
-from ..engine import Engine, check_recipe, checked_folder
+from ..corpora import named_file
+from ..engine import Engine, check_recipe, check_workers, checked_folder
 from ..engine import engine as engine_named
-from ..errors import BadInput
-from ..record.schema import shown
+from ..errors import BadInput, check_number
 from ..statistics import Null, checked_null
 from ..syntax import Corpus, sentences_of
 from .choosing import Choice, chosen_statistics, named_statistics
@@ -21,9 +20,8 @@ from .reading import CARD, read_card
 
 SHARD_SIZE, SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 64, 8, 256, 32
 """Texts in a shard where the size of the corpus is not known; where it is, about so many shards within these limits."""
-
-MOST, MOST_THREADS = 2**31 - 1, 1024
-"""More texts than a run can read, and more threads than a machine runs at once: far beyond it, OpenMP dies."""
+MOST_IN_SHARD = 2**31
+"""Fewer than the numbers that a shard has for its sentences."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,13 @@ def checked(
     """What is asked, if it can be done as far as can be told without the model; the arguments are those of `survey`."""
     folder = None if out is None else _own_folder(Path(out), resume)
     said_null = None if null is None else checked_null(null)
-    _at_least("tokens_per_batch", tokens_per_batch, 1)
+    check_number("tokens_per_batch", tokens_per_batch, 1)
     if limit is not None:
-        _at_most("limit", limit)
-    of_each = _at_least("threads", torch.get_num_threads() if threads is None else threads, 1, MOST_THREADS)
-    size = None if shard_size is None else _at_least("shard_size", shard_size, 1)
+        check_number("limit", limit, 0, MOST_IN_SHARD)
+    if shard_size is not None:
+        check_number("shard_size", shard_size, 1, MOST_IN_SHARD)
+    of_each = torch.get_num_threads() if threads is None else threads
+    check_workers((engine_options or {}).get("workers"), of_each)
     on_engine = _with_options(engine, of_each, engine_options)
     named = named_statistics(statistics)
     source = source_of(corpus, parser, limit, data)
@@ -92,7 +92,7 @@ def checked(
         folder=folder,
         null=said_null,
         limit=limit,
-        shard_size=size or usual_shard_size(source.size),
+        shard_size=shard_size or usual_shard_size(source.size),
         tokens_per_batch=tokens_per_batch,
         threads=of_each,
     )
@@ -102,11 +102,8 @@ def checked(
 
 def source_of(corpus: Any, parser: Any, limit: int | None, data: str | Path | None) -> Corpus:
     """The corpus; a data set that is known by name is found where the data lies ("ud_ewt", "ud_ewt:dev")."""
-    name, _, split = corpus.partition(":") if isinstance(corpus, str) else ("", "", "")
-    if name not in CORPORA:
-        return sentences_of(corpus, parser=parser, limit=limit)
-    path = dataset_file(name, split or None, data)
-    return sentences_of(path, parser=parser, limit=limit, kind=CORPORA[name].kind)
+    path, kind = named_file(corpus, data) or (corpus, None)
+    return sentences_of(path, parser=parser, limit=limit, kind=kind)
 
 
 def usual_shard_size(corpus_size: int | None) -> int:
@@ -142,15 +139,3 @@ def _with_options(engine: str | Engine, threads: int, options: Mapping[str, Any]
     if engine == "cores" and "address" in told:
         raise BadInput("The engine cores has no address: it is this machine.")
     return partial(engine_named(engine), **told) if told else engine_named(engine)
-
-
-def _at_least(name: str, number: int, least: int, most: int = MOST) -> int:
-    if number < least:
-        raise BadInput(f"{name} must be at least {least}, not {number}.")
-    return _at_most(name, number, most)
-
-
-def _at_most(name: str, number: int, most: int = MOST) -> int:
-    if number > most:
-        raise BadInput(f"{name} must be at most {most:,}, not {shown(number)}.")
-    return number

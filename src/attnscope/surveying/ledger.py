@@ -9,7 +9,7 @@ from typing import Any
 
 from ..engine import check_recipe, load_checkpoint, save_checkpoint
 from ..errors import BadInput
-from ..files import written_atomically
+from ..files import remove_if_empty, written_atomically
 from ..record.schema import Anything, card_from_json, json_of
 from ..syntax import Sentence
 
@@ -56,10 +56,16 @@ class Ledger:
         path = self._path(round_, number)
         return (lambda: state) if path is None else (lambda: load_checkpoint(path))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no shard is kept."""
+        return self.folder is None or next(self.folder.glob("pass-*"), None) is None
+
     def close(self) -> None:
-        """Nothing is unfinished any more."""
+        """Nothing is unfinished any more; a folder that holds nothing else goes too."""
         if self.folder is not None:
             clear(self.folder.parent)
+            remove_if_empty(self.folder.parent)
 
 
 def begun_recipe(folder: Path) -> dict[str, Any] | None:

@@ -48,10 +48,12 @@ def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
         count=1 + any(kind.second_pass is not None for kind in job.statistics.values()),
         watch=watch,
     )
-    with _threads_restored():
+    with _nothing_left_behind(passes.ledger), _threads_restored():
         first, groups = _all_passes(passes, job)
         shape = ShardWorker(loaded, job).shape
-    _check_found(first, asked.corpus)
+    if first.totals["sentences"] == 0:
+        passes.ledger.close()
+        raise BadInput(_nothing_found(first, asked.corpus))
     tables, by_layer = _tables(groups)
     if asked.choice.wants_roles:
         tables[ROLES] = roles(tables)
@@ -86,6 +88,21 @@ def _finished(folder: Path, recipe: Mapping[str, Any], asked: Asked) -> Survey:
     check_recipe(folder, "survey", finished.card, {"corpus_fingerprint": now})
     clear(folder)
     return finished
+
+
+@contextmanager
+def _nothing_left_behind(ledger: Ledger) -> Iterator[None]:
+    """Where the input turns out bad before any shard is kept, nothing was begun; where some are, they are worth it."""
+    try:
+        yield
+    except BadInput as error:
+        if not ledger.is_empty:
+            told = str(error).rstrip(".")
+            raise BadInput(
+                f"{told}; what was done before is kept, and --resume (resume=True) goes on from it."
+            ) from error
+        ledger.close()
+        raise
 
 
 @contextmanager
@@ -126,7 +143,6 @@ def _warnings(null: Null, longest: int) -> list[str]:
     ]
 
 
-def _check_found(fold: Fold, corpus: Corpus) -> None:
-    if fold.totals["sentences"] == 0:
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in fold.skipped.most_common(3))
-        raise BadInput(f"No sentence of {corpus.name} could be read: {reasons or 'there is none'}.")
+def _nothing_found(fold: Fold, corpus: Corpus) -> str:
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in fold.skipped.most_common(3))
+    return f"No sentence of {corpus.name} could be read: {reasons or 'there is none'}."

@@ -99,7 +99,7 @@ def _add(block: _Block, line: str, path: Path, number: int) -> None:
     identity = _identity(columns[0])
     expected = len(block.rows) + 1
     if identity is None:
-        raise BadInput(f"{place} begins with {columns[0]!r}, which is not the number of a word.")
+        raise BadInput(f"{place} begins with {columns[0][:40]!r}, which is not the number of a word.")
     if isinstance(identity, int):
         if identity != expected:
             raise BadInput(f"{place} has the word number {identity} where {expected} should stand.")
@@ -148,10 +148,11 @@ def _heads(block: _Block, path: Path) -> tuple[int, ...] | None:
     for head, (number, _) in zip(written, block.rows, strict=True):
         # isdecimal alone would take the digits of other scripts, which int() reads too
         if not (head.isascii() and head.isdecimal()):
-            raise BadInput(f"Line {number} of {path} has the head {head!r}, which is not a number.")
-        if int(head) > len(written):
+            raise BadInput(f"Line {number} of {path} has the head {head[:40]!r}, which is not a number.")
+        # by its length first: Python refuses to read numbers of thousands of digits
+        if len(head.lstrip("0")) > len(str(len(written))) or int(head) > len(written):
             raise BadInput(
-                f"Line {number} of {path} has the head {head}, but the sentence has only {len(written)} words."
+                f"Line {number} of {path} has the head {head[:40]}, but the sentence has only {len(written)} words."
             )
         heads.append(int(head) - 1)
     return tuple(heads)
@@ -184,7 +185,7 @@ def _identity(written: str) -> int | tuple[int, str, int] | None:
     library = _library()
     try:
         identity: int | tuple[int, str, int] | None = library.parser.parse_id_value(written)
-    except library.exceptions.ParseException:
+    except (library.exceptions.ParseException, ValueError):  # ValueError: a number of thousands of digits
         return None
     return identity
 

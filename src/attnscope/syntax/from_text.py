@@ -1,12 +1,11 @@
 """Plain text, JSON lines, tables and WikiText: one text or one sentence to a line."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from .lines import numbered_lines
+from .lines import numbered_json, numbered_lines, numbered_rows
 from .sentence import Sentence
 
 ENTRIES = {
@@ -19,6 +18,7 @@ ENTRIES = {
 }
 """The fields of a sentence that have an entry for each word, and what the entries are."""
 NAMES = ("name", "document")
+JSON = 'a JSON object with "text" or "words"'
 COLUMN = "text"
 """The column of a table that holds the texts."""
 LINE_BREAK = "<br />"
@@ -46,15 +46,8 @@ def read_jsonl(path: str | Path) -> Iterator[str | Sentence]:
     A line is an object with "text", or with "words" and the other fields of `Sentence` as far as they are known. Other
     fields are left alone, and so is "text" beside "words".
     """
-    for number, line in numbered_lines(Path(path)):
-        if not line.strip():
-            continue
-        place = f"Line {number} of {path}"
-        try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f'{place} is not a JSON object with "text" or "words".') from error
-        item = _item(fields, place)
+    for number, fields in numbered_json(Path(path), JSON):
+        item = _item(fields, f"Line {number} of {path}")
         if isinstance(item, Sentence) or item.strip():
             yield item.strip() if isinstance(item, str) else item
 
@@ -64,16 +57,26 @@ def read_table(path: str | Path) -> Iterator[str]:
 
     Line breaks that are written as in a web page, as in the reviews of IMDB, are line breaks.
     """
-    lines = numbered_lines(Path(path))
-    header = next((line.split("\t") for _, line in lines), [])
+    return _column(((number, line.split("\t")) for number, line in numbered_lines(Path(path))), path)
+
+
+def read_csv(path: str | Path) -> Iterator[str]:
+    """Yield the texts of a table with commas between its columns, whose header names one of them "text"."""
+    return _column(numbered_rows(Path(path)), path)
+
+
+def _column(rows: Iterator[tuple[int, list[str]]], path: str | Path) -> Iterator[str]:
+    """The texts in the column of that name; line breaks may be written as in a web page."""
+    header = next((row for _, row in rows), [])
     if COLUMN not in header:
         raise BadInput(f'{path} has no column "{COLUMN}" in its first line.')
     place = header.index(COLUMN)
-    for number, line in lines:
-        row = line.split("\t")
-        if line and len(row) != len(header):
+    for number, row in rows:
+        if row in ([], [""]):
+            continue
+        if len(row) != len(header):
             raise BadInput(f"Line {number} of {path} has {len(row)} columns where the header has {len(header)}.")
-        if line and (text := row[place].replace(LINE_BREAK, "\n").strip()):
+        if text := row[place].replace(LINE_BREAK, "\n").strip():
             yield text
 
 
@@ -109,7 +112,7 @@ def wikitext_words(line: str) -> Sentence:
 def _item(fields: object, place: str) -> Sentence | str:
     """The sentence in a mapping with "words", or the text in one with "text"; `place` begins every error."""
     if not isinstance(fields, Mapping) or not ("text" in fields or "words" in fields):
-        raise BadInput(f'{place} is not a JSON object with "text" or "words".')
+        raise BadInput(f"{place} is not {JSON}.")
     if "words" not in fields:
         if not isinstance(fields["text"], str):
             raise BadInput(f'{place} has a "text" that is not a string.')

@@ -6,11 +6,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, check_number, is_text
 from .from_conllu import read_conllu
 from .from_datasets import is_dataset, open_dataset, read_dataset, size_of
 from .from_spacy import Parser
-from .from_text import COLUMN, is_heading, plain, read_jsonl, read_table, read_text, wikitext_lines
+from .from_text import COLUMN, is_heading, plain, read_csv, read_jsonl, read_table, read_text, wikitext_lines
 from .grammar import AgreementSentence, agreement_sentences
 from .lines import numbered_lines
 from .naming import DatasetName
@@ -24,12 +24,13 @@ DEMO_SENTENCES = 1_000
 
 READERS: dict[str, Callable[[Path], Items]] = {
     "conllu": read_conllu,
+    "csv": read_csv,
     "jsonl": read_jsonl,
     "table": read_table,
     "text": read_text,
     "wikitext": wikitext_lines,
 }
-SUFFIXES = {".conllu": "conllu", ".jsonl": "jsonl", ".tsv": "table", ".txt": "text"}
+SUFFIXES = {".conllu": "conllu", ".csv": "csv", ".jsonl": "jsonl", ".tsv": "table", ".txt": "text"}
 COUNTED: dict[str, Callable[[str], bool]] = {
     "conllu": lambda line: line.startswith("1\t"),
     "jsonl": lambda line: bool(line.strip()),
@@ -37,7 +38,7 @@ COUNTED: dict[str, Callable[[str], bool]] = {
     "text": lambda line: bool(line.strip()),
     "wikitext": lambda line: bool(line.strip()) and not is_heading(line.strip()),
 }
-"""Which lines of a file begin an item, so that items are counted without being read."""
+"""Which lines of a file begin an item, so that items are counted without being read; CSV does not tell it."""
 
 WHAT = f'a corpus is "{DEMO}", a file, a data set, or a list of sentences or texts'
 
@@ -82,10 +83,10 @@ def sentences_of(
     """The sentences of whatever a corpus may be.
 
     A corpus is "demo" (sentences of our own grammar with their parses), a file (.conllu, .txt with a text to a line,
-    .jsonl, .tsv with a column "text"; also .gz), a Hugging Face data set, or any iterable of sentences, texts and lists
-    of words. A data set is loaded already, or given by its name or folder, which may say the configuration, split and
-    column: "stanfordnlp/imdb:test", "Salesforce/wikitext:wikitext-2-raw-v1:test", "reviews/:test#review". Blank lines
-    and texts hold no words and are passed over.
+    .jsonl, .tsv or .csv with a column "text"; also .gz), a Hugging Face data set, or any iterable of sentences, texts
+    and lists of words. A data set is loaded already, or given by its name or folder, which may say the configuration,
+    split and column: "stanfordnlp/imdb:test", "Salesforce/wikitext:wikitext-2-raw-v1:test", "reviews/:test#review".
+    Blank lines and texts hold no words and are passed over.
 
     Args:
         corpus: What to read; also a `Corpus`.
@@ -94,7 +95,7 @@ def sentences_of(
         limit: How many items are read at most: sentences, or texts where a parser is still to find the sentences.
         split: Which split of a data set, such as "test".
         column: Which column of a data set holds the texts or words, if its name does not tell.
-        kind: How a file is written, if its suffix does not tell: "conllu", "text", "jsonl", "table" or "wikitext".
+        kind: How a file is written, if its suffix does not tell: one of `READERS`, such as "conllu" or "wikitext".
 
     Raises:
         BadInput: If this is no corpus, or one without any sentence.
@@ -103,8 +104,6 @@ def sentences_of(
     >>> dogs.size, [sentence.words for sentence in dogs]
     (2, [('the', 'dog', 'sleeps'), ('dogs', 'sleep')])
     """
-    if limit is not None and limit < 1:
-        raise BadInput(f"A limit is at least one sentence, not {limit}.")
     found = _opened(corpus, split=split, column=column, kind=kind, limit=limit)
     found = _parsed_by(_limited(found, limit), parser)
     if next(found.items(), None) is None:
@@ -112,8 +111,37 @@ def sentences_of(
     return found
 
 
+def texts_of(corpus: object, *, limit: int | None = None, kind: str | None = None) -> list[str]:
+    """The texts of whatever a corpus may be (see `sentences_of`), as they are written; a sentence is its words.
+
+    >>> texts_of(["the  dog sleeps", ["dogs", "sleep"]])
+    ['the  dog sleeps', 'dogs sleep']
+    """
+    found = _limited(_opened(corpus, split=None, column=None, kind=kind, limit=limit), limit)
+    texts = [item if isinstance(item, str) else item.text for item in found.items()]
+    if not texts:
+        raise BadInput(f"There is no text in {found.name}.")
+    return texts
+
+
+def names_a_file(text: str) -> bool:
+    """Whether this is the name of a file to read rather than a text: by its ending, if it is there or is one word.
+
+    >>> names_a_file("texts.txt"), names_a_file("It stands in texts.txt")
+    (True, False)
+    """
+    try:
+        return _suffix(Path(text)) in SUFFIXES and (len(text.split()) == 1 or Path(text).is_file())
+    except OSError:  # too long for a name
+        return False
+
+
 def _opened(corpus: object, *, split: str | None, column: str | None, kind: str | None, limit: int | None) -> Corpus:
     """The corpus as it is written: its items may be texts, whether or not there is a parser."""
+    if limit is not None:
+        check_number("limit", limit, 1)
+    if isinstance(corpus, str | Path):
+        _check_name(str(corpus))
     options = {"split": split, "column": column, "kind": kind}
     if isinstance(corpus, str) and corpus == DEMO:
         _refuse(options, ("split", "column", "kind"), '"demo"')
@@ -128,6 +156,18 @@ def _opened(corpus: object, *, split: str | None, column: str | None, kind: str 
         return _from_dataset(corpus, split, column)
     _refuse(options, ("split", "column", "kind"), "a corpus in memory")
     return corpus if isinstance(corpus, Corpus) else _from_memory(corpus, limit)
+
+
+def _check_name(name: str) -> None:
+    """Refuse what no file and no data set can be called."""
+    if not name.strip():
+        raise BadInput(f"The name of the corpus is empty: {WHAT}.")
+    if not is_text(name) or "\0" in name:
+        raise BadInput(f"{name[:40]!r} is no name of a file or data set: it has half a character or a NUL in it.")
+    try:
+        Path(name).exists()
+    except OSError as error:
+        raise BadInput(f"{name[:40]!r} … cannot be looked for ({error.strerror}): {WHAT}.") from error
 
 
 def _from_dataset(corpus: object, split: str | None, column: str | None) -> Corpus:
@@ -172,7 +212,9 @@ def _from_file(path: Path, kind: str | None, limit: int | None) -> Corpus:
             f"How {path} is written is not known: let its name end in {', '.join(SUFFIXES)} (or these and .gz), "
             f"or say which kind it is: {', '.join(READERS)}."
         )
-    read, begins = READERS[kind], COUNTED[kind]
+    read, begins = READERS[kind], COUNTED.get(kind)
+    if begins is None:
+        return Corpus(path.name, None, None, lambda: read(path))
     size = sum(1 for _ in islice((line for _, line in numbered_lines(path) if begins(line)), limit))
     return Corpus(path.name, size, None, lambda: read(path))
 
@@ -189,6 +231,8 @@ def _from_memory(corpus: object, limit: int | None) -> Corpus:
 
 def _items(things: Iterable[Any]) -> Items:
     for number, thing in enumerate(things):
+        if not all(is_text(part) for part in _strings(thing)):
+            raise BadInput(f"Item {number} of the corpus has half a character in it, which is no text.")
         if isinstance(thing, AgreementSentence):
             yield thing.sentence
         elif isinstance(thing, Sentence):
@@ -202,6 +246,14 @@ def _items(things: Iterable[Any]) -> Items:
             raise BadInput(
                 f"Item {number} of the corpus is {_shown(thing)}: give a sentence, a text, or a list of words."
             )
+
+
+def _strings(thing: object) -> Iterable[str]:
+    """What is written in an item."""
+    if isinstance(thing, Sentence):
+        return thing.words
+    found = [thing] if isinstance(thing, str) else thing if isinstance(thing, list | tuple) else []
+    return (part for part in found if isinstance(part, str))
 
 
 def _shown(thing: object) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..errors import BadInput
+from ..errors import check_number
 from .reading import Corpus, sentences_of
 
 
@@ -12,8 +12,7 @@ def spread(corpus: Corpus, limit: int) -> Corpus:
     >>> [sentence.words for sentence in spread(sentences_of(["one", "two", "three", "four"]), 2)]
     [('two',), ('four',)]
     """
-    if limit < 1:
-        raise BadInput(f"A limit is at least one sentence, not {limit}.")
+    check_number("limit", limit, 1)
     size = corpus.size
     if size is None:
         return replace(sentences_of(corpus, limit=limit), name=f"{corpus.name}, the first {limit}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...engine import engine
-from ...errors import BadInput
+from ...errors import BadInput, check_number
 from ...progress import CorpusProgress, Watch
 from .examples_file import read_words
 from .folding import Fold
@@ -50,8 +50,7 @@ def build_agreement(
     _check_place(path, unfinished, resume)
     if not sources:
         raise BadInput("Agreement data is built from at least one file or data set.")
-    if vocabulary_size < 1:
-        raise BadInput(f"A vocabulary has at least one word, not {vocabulary_size}.")
+    check_number("vocabulary_size", vocabulary_size, 1)
     opened = [source for said in sources for source in sources_of(said, parser, limit, data)]
     known = None if words is None else read_words(words)
     recipe = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadInput
+from ...errors import BadInput, is_text
 from ...files import written_atomically
 from ...syntax.lines import numbered_lines
 from .agreement import NUMBERS, AgreementExample
@@ -40,7 +40,8 @@ def read_examples(path: str | Path) -> Iterator[AgreementExample]:
         try:
             fields = json.loads(line)
             fits = fields.keys() == FIELDS.keys() and all(type(fields[name]) is kind for name, kind in FIELDS.items())
-            if not fits or fields["number"] not in NUMBERS or not all(type(word) is str for word in fields["words"]):
+            words = all(type(word) is str and is_text(word) for word in fields["words"]) if fits else False
+            if not words or fields["number"] not in NUMBERS or not is_text(fields["verb"]):
                 raise ValueError  # noqa: TRY301 -- all that is wrong with a line is told in one sentence
             example = AgreementExample(**{**fields, "words": tuple(fields["words"])})
         except (ValueError, AttributeError, RecursionError) as error:

@@ -1,12 +1,12 @@
 """Film reviews of IMDB that are not long, cut into words as the index of Keras is, which Sun & Lu 2020 used."""
 
 import csv
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...corpora import dataset_file
 from ...errors import BadInput
+from ...syntax.lines import numbered_rows
 from .classified import Row, classified_texts, shuffled_parts
 from .packed import ClassifiedTexts
 
@@ -50,8 +50,10 @@ def _short(path: Path) -> Iterator[Row]:
 
 def reviews(path: Path) -> Iterator[tuple[str, int]]:
     """The reviews of a file as they are, each with the number of its class."""
-    with gzip.open(path, "rt", encoding="utf-8", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
-        for number, row in enumerate(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
-            if row.get("label") not in LABELS or row.get("text") is None:
-                raise BadInput(f"Line {number} of {path} is no review with label, id, rating and text.")
-            yield row["text"], LABELS[row["label"]]
+    rows = numbered_rows(path, "\t", csv.QUOTE_NONE)
+    header = next((row for _, row in rows), [])
+    for number, cells in rows:
+        row = dict(zip(header, cells, strict=False))
+        if row.get("label") not in LABELS or "text" not in row:
+            raise BadInput(f"Line {number} of {path} is no review with label, id, rating and text.")
+        yield row["text"], LABELS[row["label"]]

@@ -62,7 +62,7 @@ def _row(row: list[str], columns: int, places: dict[str, int], place: str) -> Ag
     words = sentence.split()
     if tag not in VERBS:
         raise BadInput(f"{place} has the verb tag {tag!r}, which is neither VBZ nor VBP.")
-    if not all(number.isascii() and number.isdecimal() for number in numbers):
+    if not all(_is_number(number) for number in numbers):
         raise BadInput(f"{place} has a position or a number of attractors that is not a whole number.")
     subject, position, attractors = map(int, numbers)
     if not 1 <= subject < position <= len(words):
@@ -88,7 +88,7 @@ def read_subset(text: str | Path, gold: str | Path) -> Iterator[MarkedVerb]:
 
 
 def _marked(words: list[str], row: list[str], place: str) -> MarkedVerb | None:
-    if len(row) != 4 or not (row[0].isascii() and row[0].isdecimal() and row[3].isascii() and row[3].isdecimal()):
+    if len(row) != 4 or not (_is_number(row[0]) and _is_number(row[3])):
         raise BadInput(f"{place} is not a position, two forms and a number of attractors, with tabs between them.")
     if words[-1:] == [END]:
         words = words[:-1]
@@ -97,6 +97,11 @@ def _marked(words: list[str], row: list[str], place: str) -> MarkedVerb | None:
         raise BadInput(f"{place} has the verb {right!r} at {position}, where the sentence has another word.")
     number = number_of(right, wrong)
     return None if number is None else MarkedVerb(tuple(words), position, number, int(row[3]))
+
+
+def _is_number(text: str) -> bool:
+    """Whether this is a whole number in our digits, and no longer than one that can be meant."""
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def number_of(form: str, other: str) -> Number | None:

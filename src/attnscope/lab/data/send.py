@@ -8,6 +8,7 @@ stand-in of the same shape.
 """
 
 import csv
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +45,9 @@ def _part(folder: Path, part: str, seconds: int | float) -> Iterator[Story]:
         try:
             scaled = [(time, float(rating) / 50 - 1) for time, rating in ratings]
         except ValueError:
-            raise BadInput(f"A rating of {rated / f'results_{person}_{number}.csv'} is no number.") from None
+            scaled = [(0.0, math.nan)]
+        if not all(math.isfinite(rating) for _, rating in scaled):
+            raise BadInput(f"A rating of {rated / f'results_{person}_{number}.csv'} is no number.")
         yield story_of(f"ID{person}_vid{number}", words, scaled, seconds)
 
 
@@ -58,10 +61,17 @@ def _inside(folder: Path, name: str) -> Path:
 
 def _columns(path: Path, delimiter: str, time: str, value: str) -> list[tuple[float, str]]:
     """Two columns of a table with a header: seconds, and what is there at that time."""
-    rows = list(csv.DictReader((line for _, line in numbered_lines(path)), delimiter=delimiter, skipinitialspace=True))
+    try:
+        lines = (line for _, line in numbered_lines(path))
+        rows = list(csv.DictReader(lines, delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:
+        raise BadInput(f"{path} is no table: {error}.") from error
     if rows and (missing := [name for name in (time, value) if name not in rows[0]]):
         raise BadInput(f"{path} has no column {missing[0]}: is it a file of SEND?")
     try:
-        return [(float(row[time]), (row[value] or "").strip()) for row in rows]
+        found = [(float(row[time]), (row[value] or "").strip()) for row in rows]
     except (TypeError, ValueError):
-        raise BadInput(f"A time in the column {time} of {path} is no number of seconds.") from None
+        found = [(math.nan, "")]
+    if not all(math.isfinite(seconds) for seconds, _ in found):
+        raise BadInput(f"A time in the column {time} of {path} is no number of seconds.")
+    return found

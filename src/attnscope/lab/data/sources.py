@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...corpora import CORPORA, dataset_file
-from ...errors import BadInput
+from ...errors import check_number
 from ...syntax import Corpus, Sentence, sentences_of, spread
 from .linzen import MarkedVerb, read_subset
 
@@ -31,8 +31,8 @@ def sources_of(said: str, parser: str, limit: int | None = None, data: str | Pat
 
     `limit` is how many sentences of each are read at most, or texts where they are parsed here, spread evenly over it.
     """
-    if limit is not None and limit < 1:
-        raise BadInput(f"A limit is at least one sentence, not {limit}.")
+    if limit is not None:
+        check_number("limit", limit, 1)
     name, _, split = said.partition(":")
     if name == SUBSET:
         return [_subset(limit, data)]

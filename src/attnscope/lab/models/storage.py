@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import nn
 
 from ...capture.loading import LAB_MODEL
 from ...errors import BadInput
-from ...files import written_atomically
+from ...files import write_tensors, written_atomically
 from ..vocabulary import Vocabulary
 
 WEIGHTS, SETTINGS, VOCABULARY = "model.safetensors", LAB_MODEL, "vocabulary.json"
@@ -23,8 +23,7 @@ Settings = TypeVar("Settings")
 def save_model(folder: Path, model: nn.Module, settings: Mapping[str, Any], vocabulary: Vocabulary) -> Path:
     """Write a model into a folder, its settings last."""
     vocabulary.save(folder / VOCABULARY)
-    with written_atomically(folder / WEIGHTS) as temporary:
-        save_file(model.state_dict(), temporary)
+    write_tensors(folder / WEIGHTS, model.state_dict())
     with written_atomically(folder / SETTINGS) as temporary:
         content = {"model": type(model).__name__, "settings": dict(settings)}
         temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
