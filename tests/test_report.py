@@ -105,12 +105,12 @@ def test_without_a_measurement_it_is_said_how_to_make_one(record):
     assert "has not been measured: attnscope trust MODEL CORPUS --out FOLDER" in text
     best = int(record.weights[-1].mean(0)[0][1:4].argmax()) + 1
     name, score = ["[CLS]", "the", "key", "s"][best], float(record.weights[-1].mean(0)[0][best])
-    assert f"By raw these tokens carried it most: “{name}” {score:.3f}" in text
+    assert f"By raw these words carried it most: “{name}” {score:.3f}" in text
 
 
 def test_the_method_that_follows_the_model_best_is_asked_first(record):
     page = Page(report_html(record, trust=trust_table(raw=0.2, rollout=0.7, flow=0.4, gradient=0.9)))
-    assert "By rollout these tokens carried it most" in page.text  # gradients were not taken with this record
+    assert "By rollout these words carried it most" in page.text  # gradients were not taken with this record
     assert "it follows this model best (rank agreement 0.70)" in page.text
     told = {method["name"]: method.get("trust") for method in page.payloads()[0]["payload"]["methods"]}
     assert told["rollout"]["value"] == 0.7
@@ -120,7 +120,7 @@ def test_the_method_that_follows_the_model_best_is_asked_first(record):
 def test_an_explanation_brings_what_the_model_itself_says():
     explanation = explain(load("demo"), "the key to the cabinets", ["raw", "rollout", "blank_out"])
     page = Page(report_html(explanation, trust=trust_table(raw=0.2, rollout=0.7)))
-    assert "By blank-out these tokens carried it most: “key”" in page.text
+    assert "By blank-out these words carried it most: “key”" in page.text
     assert "Of the others rollout comes closest on this model (rank agreement 0.70)" in page.text
     assert [method["name"] for method in page.payloads()[0]["payload"]["methods"]] == ["raw", "rollout", "blank_out"]
 
@@ -238,7 +238,7 @@ def test_what_does_not_fit_is_left_out_in_words(monkeypatch):
     monkeypatch.setattr(page_module, "LEAST_BUDGET", 260_000)
     monkeypatch.setattr(page_module, "PAGE_BUDGET", 260_000)
     page = Page(report_html(made([str(number) for number in range(50)], layers=8, heads=8)))
-    assert "The maps of the heads are left out. " in page.text
+    assert "Left out: the maps of the heads. " in page.text
     assert "model" not in page.views
 
 
@@ -246,7 +246,7 @@ def test_scores_that_do_not_fit_are_left_out_in_words_too(monkeypatch):
     monkeypatch.setattr(page_module, "LEAST_BUDGET", 250_100)
     monkeypatch.setattr(page_module, "PAGE_BUDGET", 250_100)
     page = Page(report_html(made([str(number) for number in range(50)], layers=8, heads=8)))
-    assert "The text under each method is left out. A page with these scores does not fit" in page.text
+    assert "Left out: the text under each method. A page with these scores does not fit" in page.text
     assert page.views == ["tracing"]
 
 

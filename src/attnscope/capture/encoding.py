@@ -58,7 +58,8 @@ def encode(
     ids = list(encoding["input_ids"])
     if longest is not None and len(ids) > longest:
         raise BadInput(
-            f"This text has {len(ids)} tokens and the model reads at most {longest}: shorten it, or pass truncate=True."
+            f"This text has {len(ids)} tokens and the model reads at most {longest}: shorten it, or have it cut"
+            " (--truncate on the command line, truncate=True in Python)."
         )
     tokens = tuple(tokenizer.convert_ids_to_tokens(ids))
     offsets = None
