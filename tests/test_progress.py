@@ -28,3 +28,16 @@ def test_items_are_told_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with progress.items_done("Models") as watch:
         watch(2, 5)
     assert capsys.readouterr().err == "Models: 2 of 5\n"
+
+
+def test_each_method_has_lines_in_a_log_once_it_takes_its_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {0.0: ("flow", 0), 1.0: ("flow", 5), 1.5: ("blank_out", 0), 4.0: ("blank_out", 3), 9.0: ("blank_out", 5)}
+    clock: list[float] = []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[-1])
+    with progress.methods_done() as watch:
+        for now, (name, done) in {**told, 15.0: ("blank_out", 8)}.items():
+            clock.append(now)
+            watch(name, done, 9)
+    assert capsys.readouterr().err == "blank_out: 3 of 9\nblank_out: 8 of 9\n"

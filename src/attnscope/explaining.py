@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -20,7 +20,7 @@ from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
 from .terminal import scored
 
-Level = Literal["token", "word"]
+LEVELS = ("token", "word")
 Watch = Callable[[str, int, int], None]
 """Who is told how far each method is: its name, how much is done, and of how much."""
 BUDGET = 60.0
@@ -66,10 +66,10 @@ def explain(
     layer: int | None = None,
     *,
     target: str | None = None,
-    by: Level = "token",
+    by: str = "token",
     signed: bool = False,
     truncate: bool = False,
-    budget: float | None = None,
+    budget: int | float | None = None,
     watch: Watch | None = None,
 ) -> Explanation:
     """Record a text with all that methods may ask for, and let them score it, quick ones first.
@@ -80,7 +80,7 @@ def explain(
     `methods`, slow ones are left out that would take more than `budget` seconds together, by the time that one run of
     the model takes here. `watch` is told how far they are.
     """
-    if by not in get_args(Level):
+    if by not in LEVELS:
         raise BadInput(f"by={by!r} is neither token nor word.")
     record = record_with_everything(model, text, target, truncate)
     asks_map = query is not None or layer is not None
@@ -88,7 +88,7 @@ def explain(
     outcome = None if target is None or record.target is None else record.target.index
     options = {"signed": signed, "target": outcome}
     # rows of a map are of tokens: words are made of them afterwards
-    level: Level = "token" if asks_map else by
+    level = "token" if asks_map else by
     comparison = _compared(record, model, methods, level, options, budget, watch)
     if not asks_map:
         return Explanation(record, comparison)
@@ -108,9 +108,9 @@ def _compared(
     record: AttentionRecord,
     model: InstrumentedModel | ModuleModel,
     methods: Sequence[str] | None,
-    by: Level,
+    by: str,
     options: Mapping[str, Any],
-    budget: float | None,
+    budget: int | float | None,
     watch: Watch | None,
 ) -> Comparison:
     """What the methods say, quick ones first; those that were named must be able to, others are left out in words."""
@@ -154,7 +154,7 @@ def _quantity(name: str, model: InstrumentedModel | ModuleModel) -> dict[str, st
 
 
 def predicted_seconds(
-    record: AttentionRecord, model: InstrumentedModel | ModuleModel, methods: Mapping[str, Method], by: Level
+    record: AttentionRecord, model: InstrumentedModel | ModuleModel, methods: Mapping[str, Method], by: str
 ) -> dict[str, float]:
     """About how long each slow method will take here, told from one run of the model, which is timed."""
     passes = {
@@ -175,7 +175,7 @@ def predicted_seconds(
     return seconds
 
 
-def _beyond(seconds: Mapping[str, float], budget: float) -> dict[str, str]:
+def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]:
     """The slow methods that the budget has no room for, the quicker ones first, and how to have them all the same."""
     left_out = {}
     spent = 0.0
