@@ -348,7 +348,7 @@ def test_noise_is_called_noise_and_nothing_is_held_against_it(record):
     noise = "no single token carries the answer: its probability of 0.9930 changes by at most 0.0030"
     blank = {"scores": torch.tensor([0.0, 0.2, -0.1, 0.0001, 0.0]), "noise": noise, "warnings": ("of the log-odds",)}
     page = Page(report_html(explained(record, raw={}, gradient={}, blank_out=blank)))
-    assert f"N{noise[1:]}. By blank-out, on log-odds, these words speak for it “the” 0.200, and against it" in page.text
+    assert f"N{noise[1:]}. By blank-out, on log-odds, these words speak for it: “the” 0.200; against it: " in page.text
     assert "Methods are therefore held against gradient." in page.text
     assert page.payloads()[0]["reference"] == "gradient"
 

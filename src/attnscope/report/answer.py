@@ -110,8 +110,8 @@ def carried_words(comparison: Comparison, method: str) -> str:
     summed = " (the sum over its tokens)" if len(words.tokens) < len(scores.tokens) else ""
     if has_sign(scores) and any(value < 0 for _, value in named):
         speaking = {"for it": [word for word in named if word[1] > 0], "against it": [w for w in named if w[1] < 0]}
-        parts = [f"{side} {_told(some)}" for side, some in speaking.items() if some]
-        return f"{noise}{by} these words speak {', and '.join(parts)}{summed}."
+        parts = [f"{side}: {_told(some)}" for side, some in speaking.items() if some]
+        return f"{noise}{by} these words speak {'; '.join(parts)}{summed}."
     verb = "moved" if noise else "carried"
     return f"{noise}{by} these words {verb} it most: {_told(named)}{summed}."
 
