@@ -63,7 +63,7 @@ def test_demo_writes_its_report_and_nothing_but_its_words(tmp_path):
 
 
 def test_explain_prints_each_method_asked_for_or_json():
-    asked = ["explain", "demo", "the key to the cabinets", "--method", "rollout", "--method", "blank_out"]
+    asked = ["explain", "demo", "the key to the cabinets", "--methods", "rollout", "--method", "blank_out"]
     result = RUNNER.invoke(app, asked)
     assert result.exit_code == 0
     assert "singular" in result.stdout

@@ -2,12 +2,15 @@
 
 import io
 import json
+import runpy
+from pathlib import Path
 
 import pytest
 import torch
 from rich.console import Console
 
 import attnscope
+from attnscope import explaining
 from attnscope.explaining import explain, show
 
 TEXT = "the key to the cabinets"
@@ -62,3 +65,86 @@ def test_a_headless_model_still_shows_what_attention_says(real_model):
     assert "rollout" in explanation.comparison.methods
     assert "blank_out" in explanation.comparison.left_out
     assert "no answer" in printed(explanation)
+
+
+def test_another_outcome_with_signs_is_the_first_turned_round(model):
+    """Two outcomes: what speaks for one speaks against the other."""
+    found = {
+        label: explain(model, TEXT, ["blank_out", "gradient_x_input"], target=label, signed=True)
+        for label in ("singular", "plural")
+    }
+    assert found["plural"].record.target.outcome == "plural"
+    singular, plural = (found[label].comparison.scores[0].scores for label in ("singular", "plural"))
+    torch.testing.assert_close(singular, -plural, atol=1e-5, rtol=0)
+    assert singular.max() > 0.1
+    text = printed(found["plural"])
+    assert "Explained is 'plural', which has" in text
+    assert "Below zero in blank_out" in text
+    assert found["plural"].to_dict()["target"] == "plural"
+    with pytest.raises(attnscope.BadInput, match="no outcome 'neither' here: choose"):
+        explain(model, TEXT, target="neither")
+
+
+def test_words_have_one_score_each(model):
+    record = model.record("the unbelievables to the cabinets")
+    explanation = explain(model, record.text, ["rollout", "blank_out"], by="word")
+    rolled, blanked = explanation.comparison.scores
+    assert rolled.tokens == blanked.tokens == record.words().key_tokens
+    torch.testing.assert_close(rolled.scores, attnscope.rollout(record).words().scores)
+    torch.testing.assert_close(blanked.scores, attnscope.blank_out(record, model, by="word").scores)
+    row = explain(model, record.text, ["rollout"], by="word", query=1)
+    assert row.comparison.scores[0].tokens == rolled.tokens
+    with pytest.raises(attnscope.BadInput, match="neither token nor word"):
+        explain(model, TEXT, by="sentence")
+
+
+def test_a_pair_of_texts_is_explained(model):
+    explanation = explain(model, ("the key", "the cabinets"), ["rollout"])
+    assert explanation.record.text == ("the key", "the cabinets")
+    assert "the key | the cabinets → " in printed(explanation)
+
+
+def test_slow_methods_stand_under_the_budget_and_are_named_with_what_adds_them(model, monkeypatch):
+    monkeypatch.setattr(
+        explaining, "predicted_seconds", lambda *_: {"blank_out": 100.0, "integrated_gradients": 30.0, "flow": 0.5}
+    )
+    seen = []
+    explanation = explain(model, TEXT, budget=60, watch=lambda name, done, whole: seen.append(name))
+    assert explanation.comparison.left_out["blank_out"] == (
+        "It would take about 100 s here, beyond the budget of 60 s: --methods blank_out asks for it, --budget 157 or"
+        " --methods all adds it."
+    )
+    assert "integrated_gradients" in explanation.comparison.methods
+    assert explanation.comparison.reference == "gradient"
+    assert seen[-1] == "integrated_gradients"  # the slowest comes last
+    assert "blank_out" in explain(model, TEXT, ["blank_out"], budget=60).comparison.methods
+    assert "blank_out" in explain(model, TEXT).comparison.methods
+
+
+def test_the_cost_is_told_from_one_run(model, monkeypatch):
+    record = model.record(TEXT)
+    clock = iter([10.0, 10.5])
+    monkeypatch.setattr(explaining.time, "perf_counter", lambda: next(clock))
+    seconds = explaining.predicted_seconds(
+        record, model, {name: attnscope.METHODS[name] for name in ("raw", "blank_out")}, "token"
+    )
+    assert seconds == {"blank_out": 0.5 * (len(record.tokens) + 1)}
+
+
+def test_a_text_that_is_too_long_can_be_cut(model):
+    text = " ".join(["the"] * 2000)
+    with pytest.raises(
+        attnscope.BadInput, match=r"have it cut \(--truncate on the command line, truncate=True in Python"
+    ):
+        explain(model, text, ["raw"])
+    assert len(explain(model, text, ["raw"], truncate=True).record.tokens) == model.reader.longest
+
+
+def test_the_probability_of_a_word_is_followed_in_language_models():
+    tiny = runpy.run_path(str(Path(__file__).parent / "capture" / "conftest.py"))
+    reads = tiny["load"]("llama")
+    (found,) = explain(reads, tiny["TEXTS"][0], ["integrated_gradients"], signed=True).comparison.scores
+    record = reads.record(tiny["TEXTS"][0], gradients=True)
+    expected = attnscope.integrated_gradients(record, reads, quantity="probability", signed=True)
+    torch.testing.assert_close(found.scores, expected.scores, atol=1e-6, rtol=0)
+    assert "the way begins at unk embeddings" in found.warnings[0]

@@ -57,3 +57,16 @@ def test_texts_are_told_in_a_log(
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"Texts: 4 of {size or 'an unknown number'}, pass 1 of 2, 50 tokens, ")
     assert second == "Texts: 3 of 5"
+
+
+def test_each_method_has_lines_in_a_log_once_it_takes_its_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {0.0: ("flow", 0), 1.0: ("flow", 5), 1.5: ("blank_out", 0), 4.0: ("blank_out", 3), 9.0: ("blank_out", 5)}
+    clock: list[float] = []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[-1])
+    with progress.methods_done() as watch:
+        for now, (name, done) in {**told, 15.0: ("blank_out", 8)}.items():
+            clock.append(now)
+            watch(name, done, 9)
+    assert capsys.readouterr().err == "blank_out: 3 of 9\nblank_out: 8 of 9\n"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -9,7 +10,8 @@ import pytest
 import torch
 
 from attnscope import AttentionRecord, BadInput, Trust, load
-from attnscope.explaining import explain
+from attnscope.attribution import Comparison, raw
+from attnscope.explaining import Explanation, explain
 from attnscope.report import page as page_module
 from attnscope.report import report_html, write_report
 
@@ -105,12 +107,12 @@ def test_without_a_measurement_it_is_said_how_to_make_one(record):
     assert "has not been measured: attnscope trust MODEL CORPUS --out FOLDER" in text
     best = int(record.weights[-1].mean(0)[0][1:4].argmax()) + 1
     name, score = ["[CLS]", "the", "key", "s"][best], float(record.weights[-1].mean(0)[0][best])
-    assert f"By raw these tokens carried it most: “{name}” {score:.3f}" in text
+    assert f"By raw these words carried it most: “{name}” {score:.3f}" in text
 
 
 def test_the_method_that_follows_the_model_best_is_asked_first(record):
     page = Page(report_html(record, trust=trust_table(raw=0.2, rollout=0.7, flow=0.4, gradient=0.9)))
-    assert "By rollout these tokens carried it most" in page.text  # gradients were not taken with this record
+    assert "By rollout these words carried it most" in page.text  # gradients were not taken with this record
     assert "it follows this model best (rank agreement 0.70)" in page.text
     told = {method["name"]: method.get("trust") for method in page.payloads()[0]["payload"]["methods"]}
     assert told["rollout"]["value"] == 0.7
@@ -120,7 +122,7 @@ def test_the_method_that_follows_the_model_best_is_asked_first(record):
 def test_an_explanation_brings_what_the_model_itself_says():
     explanation = explain(load("demo"), "the key to the cabinets", ["raw", "rollout", "blank_out"])
     page = Page(report_html(explanation, trust=trust_table(raw=0.2, rollout=0.7)))
-    assert "By blank-out these tokens carried it most: “key”" in page.text
+    assert "By blank-out these words carried it most: “key”" in page.text
     assert "Of the others rollout comes closest on this model (rank agreement 0.70)" in page.text
     assert [method["name"] for method in page.payloads()[0]["payload"]["methods"]] == ["raw", "rollout", "blank_out"]
 
@@ -238,7 +240,7 @@ def test_what_does_not_fit_is_left_out_in_words(monkeypatch):
     monkeypatch.setattr(page_module, "LEAST_BUDGET", 260_000)
     monkeypatch.setattr(page_module, "PAGE_BUDGET", 260_000)
     page = Page(report_html(made([str(number) for number in range(50)], layers=8, heads=8)))
-    assert "The maps of the heads are left out. " in page.text
+    assert "Left out: the maps of the heads. " in page.text
     assert "model" not in page.views
 
 
@@ -246,7 +248,7 @@ def test_scores_that_do_not_fit_are_left_out_in_words_too(monkeypatch):
     monkeypatch.setattr(page_module, "LEAST_BUDGET", 250_100)
     monkeypatch.setattr(page_module, "PAGE_BUDGET", 250_100)
     page = Page(report_html(made([str(number) for number in range(50)], layers=8, heads=8)))
-    assert "The text under each method is left out. A page with these scores does not fit" in page.text
+    assert "Left out: the text under each method. A page with these scores does not fit" in page.text
     assert page.views == ["tracing"]
 
 
@@ -302,3 +304,66 @@ def test_written_whole_and_same_every_time(record, tmp_path):
     path = write_report(tmp_path / "new" / "report.html", record)
     assert path.read_bytes().decode("utf-8") == report_html(record)
     assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
+
+
+def test_the_title_names_the_model_and_the_text(record):
+    assert "<title>tiny on “the keys”</title>" in report_html(record)
+    assert "<title>tiny on 2 texts</title>" in report_html([record, record])
+    assert "<title>Mine</title>" in report_html(record, title="Mine")
+    far = replace(record, card={"model": "/home/me/models/clf"}, text="so " * 50)
+    assert re.search(r"<title>clf on “(so )+so…”</title>", report_html(far))
+
+
+def test_sections_that_a_long_text_loses_are_named_with_what_brings_them():
+    page = Page(report_html(made([str(number) for number in range(130)], layers=1, heads=1)))
+    assert page.views == ["scores", "model"]
+    for view, most in (("flow", 48), ("tracing", 128)):
+        assert f"Left out: the {view} section. The text has 130 tokens, and a report draws it up to {most}" in page.text
+        assert f'attnscope.views.{view}(record).save("{view}.html")' in page.text
+
+
+def test_what_is_left_out_is_said_once(record):
+    page = Page(report_html(record))
+    assert page.text.count("Left out: blank_out.") == 1
+    assert page.payloads()[0]["payload"]["left_out"] == {}
+
+
+def test_cross_attention_names_what_it_has_no_use_for_and_its_outcome_as_it_is():
+    record = AttentionRecord(
+        weights=torch.rand(1, 1, 2, 3).softmax(-1), query_tokens=("a", "b"), key_tokens=("x", "y", "z"), stack="cross",
+        causal=False, readout=torch.eye(2)[1], prediction=(("##d", 0.6), ("e", 0.4)),
+    )  # fmt: skip
+    page = Page(report_html(record))
+    assert "Predicts ##d with 60.0 %" in page.text
+    assert page.text.count("Layers of cross-attention cannot be joined: record the encoder") == 2
+
+
+def explained(record, **scores):
+    """An explanation with these scores in place of a method's own."""
+    found = [replace(raw(record), method=name, **changes) for name, changes in scores.items()]
+    return Explanation(record, Comparison(tuple(found)))
+
+
+def test_noise_is_called_noise_and_nothing_is_held_against_it(record):
+    noise = "no single token carries the answer: its probability of 0.9930 changes by at most 0.0030"
+    blank = {"scores": torch.tensor([0.0, 0.2, -0.1, 0.0001, 0.0]), "noise": noise, "warnings": ("of the log-odds",)}
+    page = Page(report_html(explained(record, raw={}, gradient={}, blank_out=blank)))
+    assert f"N{noise[1:]}. By blank-out, on log-odds, these words speak for it: “the” 0.200; against it: " in page.text
+    assert "Methods are therefore held against gradient." in page.text
+    assert page.payloads()[0]["reference"] == "gradient"
+
+
+def test_headlines_are_in_words_and_list_no_zeros(record):
+    pieces = replace(record, key_word_ids=(None, 0, 1, 1, None), query_word_ids=(None, 0, 1, 1, None))
+    scores = torch.tensor([0.5, 0.0, 0.1, 0.2, 0.5])
+    page = Page(report_html(explained(pieces, blank_out={"scores": scores, "word_ids": pieces.key_word_ids})))
+    assert "these words carried it most: “keys” 0.300 (the sum over its tokens)." in page.text
+    nothing = explained(record, blank_out={"scores": torch.zeros(5)})
+    assert "By blank-out no word of the text matters." in Page(report_html(nothing)).text
+
+
+def test_a_report_on_words_and_another_outcome():
+    explanation = explain(load("demo"), "the key to the cabinets", ["raw", "blank_out"], by="word", target="plural")
+    page = Page(report_html(explanation))
+    assert "Explained is plural, which has" in page.text
+    assert page.payloads()[0]["payload"]["keys"]["texts"][1:-1] == ["the", "key", "to", "the", "cabinets"]

@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -16,7 +16,7 @@ from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complai
 from .errors import BadInput, WorkerDied, is_text
 from .files import check_can_be_made
 from .numerals import counted
-from .progress import begin_log, texts_done, working
+from .progress import begin_log, methods_done, texts_done, working
 
 
 class Commands(TyperGroup):
@@ -57,6 +57,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # --method is what --methods was called in some commands
+    context_settings={"token_normalize_func": lambda name: "methods" if name == "method" else name},
 )
 
 
@@ -99,22 +101,39 @@ def demo(
         show(PlainConsole(), result)
 
 
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--methods", help='A method to ask; may be given again. "all", however long it takes.'),
+]
+Target = Annotated[str | None, typer.Option(help="The outcome to explain, a label or a token, not the predicted one.")]
+By = Annotated[Literal["token", "word"], typer.Option(help="Give a score to each token, or to each word.")]
+Signed = Annotated[bool, typer.Option("--signed", help="Tell what speaks against the outcome from what speaks for it.")]
+Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is too long for the model.")]
+Budget = Annotated[
+    float, typer.Option(min=0, help="Seconds for slow methods, all texts together; what does not fit is named.")
+]
+
+
 @app.command()
 def explain(
     model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
     text: Annotated[str, typer.Argument(help="The text to explain.")],
-    methods: Annotated[
-        list[str] | None, typer.Option("--method", help="A method to use; may be given again. All by default.")
-    ] = None,
+    pair: Annotated[str | None, typer.Argument(help="A second text, for a model that reads pairs.")] = None,
+    methods: Methods = None,
     query: Annotated[int | None, typer.Option(help="The position to ask about, instead of the read-out.")] = None,
     layer: Annotated[int | None, typer.Option(help="The layer to ask about, instead of the last.")] = None,
+    target: Target = None,
+    by: By = "token",
+    signed: Signed = False,
+    truncate: Truncate = False,
+    budget: Budget = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Show which tokens a model used, by every method, with what each cannot say.
 
-    Example: attnscope explain demo "the key to the cabinets" --method rollout --method blank_out
+    Example: attnscope explain demo "the key to the cabinets" --methods rollout --methods blank_out
     """
-    with working(f"Explaining with {model}"):
+    with working(f"Loading {model}"):
         from . import explaining
         from .capture import load
         from .syntax import names_a_file
@@ -122,7 +141,21 @@ def explain(
         if names_a_file(text):
             raise BadInput(f"{text!r} is the name of a file, and explain takes a text: attnscope report reads files.")
 
-        result = explaining.explain(load(model), text, methods, query, layer)
+        loaded = load(model)
+    with methods_done() as watch:
+        result = explaining.explain(
+            loaded,
+            text if pair is None else (text, pair),
+            None if methods == ["all"] else methods,
+            query,
+            layer,
+            target=target,
+            by=by,
+            signed=signed,
+            truncate=truncate,
+            budget=None if methods else budget,
+            watch=watch,
+        )
     if as_json:
         say(json.dumps(result.to_dict()))
     else:
@@ -141,10 +174,13 @@ def report(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
-    methods: Annotated[
-        list[str] | None, typer.Option("--methods", help="A method to ask; may be given again. All by default.")
-    ] = None,
+    methods: Methods = None,
     limit: Annotated[int | None, typer.Option(help="Read only so many texts of each file.")] = None,
+    target: Target = None,
+    by: By = "token",
+    signed: Signed = False,
+    truncate: Truncate = False,
+    budget: Budget = 60.0,
     measured: Annotated[
         Path | None, typer.Option("--trust", help="What attnscope trust has written: shown beside each method.")
     ] = None,
@@ -156,7 +192,7 @@ def report(
     """
     check_can_be_made(out)
     given = _given_texts(texts, limit)
-    with working(f"Reporting on {counted(len(given), 'text')}"):
+    with working(f"Loading {model}"):
         from .capture import load
         from .evaluation import Trust
         from .explaining import explain
@@ -164,7 +200,22 @@ def report(
 
         table = None if measured is None else Trust.load(measured)
         loaded = load(model)
-        explanations = [explain(loaded, text, methods) for text in given]
+    with methods_done() as watch:
+        explanations = [
+            explain(
+                loaded,
+                text,
+                None if methods == ["all"] else methods,
+                target=target,
+                by=by,
+                signed=signed,
+                truncate=truncate,
+                budget=None if methods else budget / len(given),
+                watch=watch,
+            )
+            for text in given
+        ]
+    with working(f"Writing on {counted(len(given), 'text')}"):
         written = write_report(out, explanations, trust=table)
     if as_json:
         told = [explanation.to_dict() for explanation in explanations]
@@ -199,7 +250,7 @@ def trust(
         ),
     ],
     methods: Annotated[
-        list[str] | None, typer.Option("--method", help="A method to measure; may be given again. All by default.")
+        list[str] | None, typer.Option("--methods", help="A method to measure; may be given again. All by default.")
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Read only so many texts.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder that the table is kept in, also while it grows.")] = None,
@@ -208,7 +259,7 @@ def trust(
 ) -> None:
     """Measure which methods follow what a model does, and end in a verdict.
 
-    Example: attnscope trust demo demo --method raw --method rollout --limit 50
+    Example: attnscope trust demo demo --methods raw --methods rollout --limit 50
     """
     with nullcontext() if out is None else resumable():
         with working(f"Loading {model}"):

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 HUE = 255.0
 """Blue, in degrees of OKLCH."""
+AGAINST = 40.0
+"""Orange: numbers below zero, where what speaks against something is told from what speaks for it."""
 STEPS = 256
 """Entries of a scale: one for each value of a byte."""
 
@@ -32,12 +34,12 @@ def oklch(lightness: float, chroma: float, hue: float) -> str:
 
 
 @lru_cache
-def sequential(*, dark: bool = False) -> tuple[str, ...]:
+def sequential(*, dark: bool = False, hue: float = HUE) -> tuple[str, ...]:
     """The scale for weights: 256 colours from nothing to everything."""
     shares = [step / (STEPS - 1) for step in range(STEPS)]
     if dark:
-        return tuple(oklch(0.22 + 0.63 * share, 0.02 + 0.10 * share, HUE) for share in shares)
-    return tuple(oklch(0.97 - 0.62 * share, 0.01 + 0.12 * share, HUE) for share in shares)
+        return tuple(oklch(0.22 + 0.63 * share, 0.02 + 0.10 * share, hue) for share in shares)
+    return tuple(oklch(0.97 - 0.62 * share, 0.01 + 0.12 * share, hue) for share in shares)
 
 
 def step(value: float, largest: float) -> int:
@@ -51,8 +53,8 @@ def step(value: float, largest: float) -> int:
 
 
 def colour(value: float, largest: float, *, dark: bool = False) -> str:
-    """The colour of a value on a linear scale from 0 to `largest`."""
-    return sequential(dark=dark)[step(value, largest)]
+    """The colour of a value on a linear scale from 0 to `largest`; below zero the same in another hue."""
+    return sequential(dark=dark, hue=HUE if value >= 0 else AGAINST)[step(abs(value), largest)]
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

@@ -11,6 +11,9 @@ from typing import Any
 
 SECONDS_BETWEEN_LINES = 60.0
 """In a log, where there is no bar to look at."""
+SECONDS_BETWEEN_STEPS = 10.0
+"""The same where a person may be waiting for the end of a pipe."""
+MOMENT = 2.0
 _watch: ContextVar[Callable[[int, int], None] | None] = ContextVar("attnscope_progress", default=None)
 
 
@@ -150,6 +153,31 @@ def items_done(what: str) -> Iterator[Callable[[int, int], None]]:
         def watch(done: int, whole: int) -> None:
             progress.update(task, completed=done, total=whole)
             tell_log(f"{what}: {done} of {whole}")
+
+        yield watch
+
+
+@contextmanager
+def methods_done() -> Iterator[Callable[[str, int, int], None]]:
+    """On a terminal, a bar for each method that takes its time; in a log, a line for it at once and now and then."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        bars: dict[str, Any] = {}
+        due: dict[str, float] = {}  # when the next line of a method is: what is over in a moment needs none
+
+        def watch(name: str, done: int, whole: int) -> None:
+            now = time.monotonic()
+            if name not in bars:
+                bars[name] = progress.add_task(name, total=whole)
+                due[name] = now + MOMENT
+            progress.update(bars[name], completed=done, total=whole)
+            if now >= due[name] and not console.is_terminal:
+                console.print(f"{name}: {done} of {whole}", highlight=False)
+                due[name] = now + SECONDS_BETWEEN_STEPS
 
         yield watch
 

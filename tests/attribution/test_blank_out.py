@@ -1,5 +1,7 @@
 """Blank-out, against a loop over tokens with plain transformers calls."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -222,3 +224,65 @@ def test_bad_input_gets_one_sentence(tiny):
     headless = tiny.load("bert", architecture="BertModel")
     with pytest.raises(BadInput, match="no probabilities"):
         attnscope.blank_out(headless.record(tiny.TEXTS[0]), headless)
+
+
+class Sure:
+    """A model of two outcomes whose log-odds are `start` and what each token adds: its id in tenths."""
+
+    name, tokens, record, records, target, target_gradients = "sure", *[print] * 5  # of which none is used
+    blank_ids = {"unk": 0}  # noqa: RUF012 - nobody changes it
+
+    def __init__(self, start):
+        self.start = start
+
+    def embedded(self, inputs):
+        return {**inputs, "inputs_embeds": inputs["input_ids"].float().unsqueeze(-1) / 10}
+
+    def probabilities(self, inputs, batch_size=16):
+        odds = torch.stack([self.start + item["inputs_embeds"].sum() for item in inputs])
+        return torch.stack([odds, torch.zeros_like(odds)], -1).softmax(-1)
+
+
+def sure_record(ids):
+    record = AttentionRecord.from_weights(torch.ones(1, 1, len(ids), len(ids)).tril().softmax(-1), list(map(str, ids)))
+    return replace(record, inputs={"input_ids": torch.tensor(ids)})
+
+
+def test_a_saturated_probability_is_noise_and_log_odds_still_tell():
+    ids = [1, 4, 2]
+    record, model = sure_record(ids), Sure(12.0)
+    by_probability = attnscope.blank_out(record, model)
+    assert by_probability.scores.max() < 1e-4
+    assert by_probability.noise.startswith(
+        "no single token carries the answer: its probability of 1.0000 changes by at"
+    )
+    by_odds = attnscope.blank_out(record, model, quantity="clearest", signed=True)
+    torch.testing.assert_close(by_odds.scores, torch.tensor(ids) / 10, atol=1e-3, rtol=0)
+    assert by_odds.noise == by_probability.noise
+    assert "scores are changes of the log-odds" in by_odds.warnings[0]
+
+
+def test_where_a_token_matters_the_probability_is_followed():
+    record, model = sure_record([1, 30, 2]), Sure(-1.0)
+    plain, clearest = (attnscope.blank_out(record, model, quantity=name) for name in ("probability", "clearest"))
+    assert torch.equal(plain.scores, clearest.scores)
+    assert (clearest.noise, clearest.warnings) == ("", ())
+    odds = attnscope.blank_out(record, model, quantity="log_odds")
+    torch.testing.assert_close(odds.scores, torch.tensor([0.1, 3.0, 0.2]), atol=1e-4, rtol=0)
+    with pytest.raises(BadInput, match="quantity is probability, log_odds, clearest"):
+        attnscope.blank_out(record, model, quantity="logit")
+
+
+def test_noise_is_nothing_to_rank_against():
+    record, model = sure_record([1, 4, 2]), Sure(12.0)
+    compared = attnscope.compare(record, model, ["rollout", "blank_out"])
+    assert compared.reference == "rollout"
+    assert attnscope.compare(sure_record([1, 30, 2]), Sure(-1.0), ["rollout", "blank_out"]).reference == "blank_out"
+
+
+def test_a_record_of_words_is_told_what_to_score_instead(tiny):
+    model = tiny.load("bert")
+    record = model.record(tiny.TEXTS[0], gradients=True, values=True).words()
+    for method in ("blank_out", "integrated_gradients", "gradient", "gradient_rollout", "effective"):
+        with pytest.raises(BadInput, match=r'A record of words .* scores\.words\(\), or for blank_out by="word"'):
+            attnscope.attribute(record, method, model=model)

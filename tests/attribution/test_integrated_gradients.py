@@ -187,3 +187,67 @@ def test_bad_input_gets_one_sentence(tiny):
     headless = tiny.load("bert", architecture="BertModel")
     with pytest.raises(BadInput, match="answers nothing"):
         attnscope.integrated_gradients(headless.record(tiny.TEXTS[0]), headless)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "gemma2"])
+def test_models_with_rms_norm_begin_at_a_token_and_are_complete(tiny, family):
+    model, plain = tiny.load(family), tiny.build(family)
+    record = model.record(tiny.TEXTS[0], gradients=True)
+    scores = attnscope.integrated_gradients(record, model, steps=100, signed=True)
+    assert scores.warnings == ("the way begins at unk embeddings, because this model jumps at zero",)
+    with torch.no_grad():
+        real, blank = (
+            plain(input_ids=ids.unsqueeze(0)).logits[0, -1, record.target.index].item()
+            for ids in (record.inputs["input_ids"], torch.full_like(record.inputs["input_ids"], 1))
+        )
+    assert scores.scores.sum().item() == pytest.approx(real - blank, abs=0.01 * scores.scores.abs().sum().item())
+
+
+def test_a_baseline_without_a_finite_gradient_is_refused_before_the_long_way(tiny):
+    model = tiny.load("gemma2")
+    runs = []
+    tiny_gradients = model.target_gradients
+
+    class Counted:
+        """The model, and how often its gradients were asked for."""
+
+        def __getattr__(self, name):
+            return getattr(model, name)
+
+        def target_gradients(self, inputs, target):
+            runs.append(len(inputs))
+            return tiny_gradients(inputs, target)
+
+    record = model.record(tiny.TEXTS[0], gradients=True)
+    with pytest.raises(
+        BadInput, match=r"zero embeddings is not finite, .*: give another baseline of unk, mask, pad, mean"
+    ):
+        attnscope.integrated_gradients(record, Counted(), baseline="zero")
+    assert runs == [1]
+
+
+def test_the_mean_of_the_text_and_another_quantity(tiny):
+    model = tiny.load("bert")
+    record = model.record(tiny.TEXTS[0], gradients=True)
+    scores = attnscope.integrated_gradients(record, model, baseline="mean", quantity="probability", signed=True)
+    mean = record.embeddings.mean(0).expand_as(record.embeddings)
+    with torch.no_grad():
+        real, blank = (
+            tiny.build("bert")(
+                inputs_embeds=point.unsqueeze(0), token_type_ids=record.inputs["token_type_ids"].unsqueeze(0)
+            ).logits[0].softmax(-1)[record.target.index]
+            for point in (record.embeddings, mean)
+        )  # fmt: skip
+    assert scores.scores.sum().item() == pytest.approx((real - blank).item(), abs=1e-4)
+    with pytest.raises(BadInput, match="quantity is logit, probability, difference"):
+        attnscope.integrated_gradients(record, model, quantity="odds")
+
+
+def test_a_real_model_with_rms_norm_is_complete(real_model):
+    model = attnscope.load(real_model("smollm2"))
+    record = model.record("Two plus two is", gradients=True)
+    scores = attnscope.integrated_gradients(record, model, signed=True, quantity="probability")
+    blank = {**record.inputs, "input_ids": torch.full_like(record.inputs["input_ids"], model.blank_ids["unk"])}
+    real, start = model.probabilities([record.inputs, blank])[:, record.target.index].tolist()
+    assert scores.scores.sum().item() == pytest.approx(real - start, rel=0.05)
+    assert scores.warnings == ("the way begins at unk embeddings, because this model jumps at zero",)

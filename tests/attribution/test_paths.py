@@ -1,5 +1,7 @@
 """Raw, rollout, flow, tracing and their kin against the slow reference written from the equations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -238,8 +240,6 @@ def test_layerwise_tracing(reference, record):
 
 def with_vectors(record, width=3, seed=0):
     """The record with random values and gradients."""
-    import dataclasses
-
     dice = torch.Generator().manual_seed(seed)
     layers, heads, _, keys = record.weights.shape
     # values after the output projection: many numbers, but no more directions than the head is wide
@@ -247,7 +247,7 @@ def with_vectors(record, width=3, seed=0):
         layers, heads, width, 7, generator=dice
     )
     gradients = torch.randn(record.weights.shape, generator=dice)
-    return dataclasses.replace(record, values=values, attention_gradients=gradients)
+    return replace(record, values=values, attention_gradients=gradients)
 
 
 @pytest.mark.parametrize("name", [name for name in RECORDS if name != "sparse"])  # zeros at random are no mask
@@ -283,7 +283,10 @@ def test_value_weighted_and_gradient_rollout(reference, record):
     np.testing.assert_allclose(attnscope.value_weighted(record).map, carried.mean(1), atol=1e-5)
     rolled = reference.gradient_rollout(record.weights, record.attention_gradients)
     maps = rolled[0] if isinstance(rolled, tuple) else rolled
-    np.testing.assert_allclose(attnscope.gradient_rollout(record).map, maps, atol=1e-4, rtol=1e-4)
+    found = attnscope.gradient_rollout(record)
+    # what a token begins with on itself is set aside
+    np.testing.assert_allclose(found.map + torch.eye(len(record.tokens)), maps, atol=1e-4, rtol=1e-4)
+    np.testing.assert_allclose(found.scores, record.readout.double() @ found.map[-1], atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["raw", "rollout", "flow"])
@@ -381,3 +384,30 @@ def test_masked_queries_pass_on_only_their_residual(reference, seed, masked, cau
         exact = reference.flow_value_exact(maps, layer, query, key)
         assert table[layer, query, key].item() == pytest.approx(exact, abs=1e-9)
     assert attnscope.layerwise_tracing(record).scores.isfinite().all()
+
+
+@pytest.mark.parametrize("window", [None, 90, 20])
+def test_effective_attention_of_a_long_text_is_the_naive_projection(reference, window):
+    """More tokens than a head is wide, keys that repeat, every mask: a basis of singular vectors says the same."""
+    dice = torch.Generator().manual_seed(3)
+    tokens, width = 90, 8
+    places = torch.arange(tokens)
+    distance = places[:, None] - places
+    visible = torch.ones(tokens, tokens).bool() if window is None else (distance >= 0) & (distance < window)
+    weights = torch.randn(1, 2, tokens, tokens, generator=dice).masked_fill(~visible, -torch.inf).softmax(-1)
+    values = torch.randn(1, 2, tokens, width, generator=dice) @ torch.randn(1, 2, width, 30, generator=dice)
+    values[:, :, 3:7] = values[:, :, :1]
+    record = replace(AttentionRecord.from_weights(weights, list(map(str, places.tolist()))), values=values)
+    expected = reference.effective_weights(record.weights, values, visible=visible.numpy(), tolerance=1e-5)
+    scores = attnscope.effective(record)
+    np.testing.assert_allclose(scores.map, expected.mean(1), atol=1e-5)
+    np.testing.assert_allclose(scores.scores, record.readout.double() @ scores.map[-1], atol=1e-9)
+    np.testing.assert_allclose(scores.at(query=40), scores.map[-1, 40], atol=1e-9)
+    assert np.abs(expected - record.weights.numpy()).max() > 0.01
+
+
+def test_gradient_rollout_does_not_give_the_read_out_a_start():
+    """Where no gradient speaks for anything, nothing is left, also not on the token that is read."""
+    record = with_vectors(record_of(0, layers=2))
+    silent = replace(record, attention_gradients=torch.full_like(record.attention_gradients, -1.0))
+    assert attnscope.gradient_rollout(silent).scores.abs().max() == 0

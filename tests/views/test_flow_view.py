@@ -48,6 +48,18 @@ def test_its_arrays_are_the_numbers_of_the_methods(causal):
     assert shares == pytest.approx(expected.saturated.tolist())
 
 
+def test_it_opens_with_the_whole_read_out_where_that_is_a_mean():
+    """Then it speaks of the same flows as the warning of the method; of a long text it takes one source."""
+    view = flow(record_of(layers=6))
+    assert view.state["queries"] == list(range(8))
+    assert sum(view.payload["readout"]) == pytest.approx(1, abs=1e-4)
+    warned = attnscope.flow(record_of(layers=6)).warnings[0]
+    assert "of the flows from the 8 tokens that the read-out averages are" in warned
+    assert warned.startswith(f"{view.payload['saturation'][-1]['total']:.0%}")
+    long = [f"t{number}" for number in range(60)]
+    assert flow(record_of(layers=1, tokens=long, special=[False] * 60)).state["queries"] == [0]
+
+
 def test_it_opens_with_the_read_out_at_the_last_layer():
     record = record_of(causal=True)
     state = flow(record).state

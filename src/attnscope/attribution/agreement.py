@@ -45,6 +45,17 @@ def spearman(first: Scores, second: Scores) -> float:
     return float(one @ other) / spread if spread else math.nan
 
 
+def rank_agreement(first: Scores, second: Scores) -> float:
+    """Spearman's rank correlation; where only one of the two has signs, that of the sizes, as the other knows none.
+
+    >>> rank_agreement(np.array([-0.9, 0.1, 0.5]), np.array([3.0, 1.0, 2.0]))
+    1.0
+    """
+    if bool((first < 0).any()) != bool((second < 0).any()):
+        return spearman(first * first, second * second)
+    return spearman(first, second)
+
+
 def kendall(first: Scores, second: Scores) -> float:
     """Kendall's tau-b: pairs in like order minus pairs in unlike order, corrected for ties (Kendall 1945).
 

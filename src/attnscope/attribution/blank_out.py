@@ -47,6 +47,11 @@ def blank_groups(record: AttentionRecord, by: str) -> list[list[int]]:
 
 EVERYTHING = 0.9
 """A token that takes this share of the probability along has taken all there was to say."""
+NOTHING = 0.01
+"""Where no token changes the probability by as much, none carries the answer, and ranks among them are noise."""
+LEAST = 1e-30
+"""A probability that is smaller has this one's logarithm."""
+QUANTITIES = ("probability", "log_odds", "clearest")
 
 
 @checked
@@ -58,6 +63,7 @@ def blank_out(
     target: int | str | None = None,
     signed: bool = False,
     batch_size: int = 16,
+    quantity: str = "probability",
 ) -> TokenScores:
     """How much the probability of the predicted or given outcome changes when each token in turn is taken away.
 
@@ -65,6 +71,9 @@ def blank_out(
     with a single output, its value). `signed=True` keeps the sign, positive where the token speaks for the outcome.
     Special tokens are blanked like all others. `by="word"` takes all pieces of a word away at once and gives one score
     for each word, which is not the sum over its pieces that `scores.words()` gives.
+
+    `quantity="log_odds"` follows log p / (1 - p) instead, which goes on moving where the probability is all but one;
+    "clearest" takes it where no token changes the probability by 0.01, and says so.
 
     The `replacement` (unk, or else mask, unless said) takes the token's place where the model looks its embedding up:
     unk, mask and pad bring theirs, zero a vector of zeros. Positions, masks and the place the answer is read at stay as
@@ -76,6 +85,8 @@ def blank_out(
     runner = rerunnable(record, model, "blank_out")
     if batch_size < 1:
         raise BadInput(f"batch_size must be at least 1, not {batch_size}.")
+    if quantity not in QUANTITIES:
+        raise BadInput(f"quantity is {', '.join(QUANTITIES)}, not {quantity!r}.")
     groups = blank_groups(record, by)
     replacement = default_blank(runner) if replacement is None else _checked(replacement)
     mask = runner.blank_ids.get("mask")
@@ -87,15 +98,21 @@ def blank_out(
     outcome = None if target is None else _outcome(record, runner, target)
     blank = _blanking(record, runner, replacement)
     # the text as it is comes first, so that it shares a batch with the others
-    before, *others = _answers(runner, blank, [[], *(groups[index] for index in asked)], outcome, batch_size)
+    probability, odds = _answers(runner, blank, [[], *(groups[index] for index in asked)], outcome, batch_size)
     after = torch.zeros(len(groups))
-    after[asked] = torch.tensor(others)
+    after[asked] = probability[1:]
+    before = float(probability[0])
     change = before - after
+    warnings, noise = _judged(change, before, replacement) if odds is not None else ((), "")
+    whole = odds is not None and len(asked) == len(groups)
+    if quantity == "log_odds" and not whole:
+        raise BadInput(
+            "There are no log-odds of a single output, nor where nothing is left to ask: follow probability."
+        )
+    if odds is not None and whole and (quantity == "log_odds" or (quantity == "clearest" and _is_small(change))):
+        change = odds[0] - odds[1:]
+        warnings = (*warnings, f"scores are changes of the log-odds, not of the probability of {before:.4f}")
     firsts = [positions[0] for positions in groups]
-    warnings: tuple[str, ...] = ()
-    if len(groups) > 1 and bool((change.abs() > EVERYTHING * abs(before)).all()):
-        sentence = f"every token that {replacement} replaces takes nearly all of the probability along: the replacement"
-        warnings = (f'{sentence} breaks the text more than the token did, so try replacement="delete"',)
     return TokenScores(
         method="blank_out",
         tokens=record.key_tokens if by == "token" else word_labels(record.key_tokens, groups),
@@ -103,7 +120,26 @@ def blank_out(
         special=tuple(record.key_special[position] for position in firsts),
         word_ids=tuple(record.key_word_ids[position] for position in firsts),
         warnings=warnings,
+        noise=noise,
     )
+
+
+def _judged(change: Float[Tensor, " unit"], before: float, replacement: str) -> tuple[tuple[str, ...], str]:
+    """What must be said of changes of a probability: where all are nearly everything, and where all are nothing."""
+    if len(change) > 1 and bool((change.abs() > EVERYTHING * abs(before)).all()):
+        sentence = f"every token that {replacement} replaces takes nearly all of the probability along: the replacement"
+        return (f'{sentence} breaks the text more than the token did, so try replacement="delete"',), ""
+    if before <= 0.5 or not _is_small(change):
+        return (), ""
+    return (), (
+        f"no single token carries the answer: its probability of {before:.4f} changes by at most"
+        f" {float(change.abs().max()):.4f}, whichever is taken away"
+    )
+
+
+def _is_small(change: Float[Tensor, " unit"]) -> bool:
+    """Whether no change of a probability is worth the name."""
+    return bool((change.abs() < NOTHING).all())
 
 
 def _checked(replacement: str) -> str:
@@ -139,17 +175,32 @@ def _answers(
     runs: Sequence[Sequence[int]],
     outcome: int | None,
     batch_size: int,
-) -> list[float]:
-    """The probability of an outcome (None: the one predicted in the first run) with these positions taken away."""
-    found: list[float] = []
+) -> tuple[Float[Tensor, " run"], Float[Tensor, " run"] | None]:
+    """The probability and the log-odds of an outcome (None: that of the first run) with these positions taken away.
+
+    A model with a single output has its value in place of a probability, and no odds.
+    """
+    own, others = [], []
     # batch by batch, as the embeddings of all runs at once grow with the square of the text
     for start in range(0, len(runs), batch_size):
         tell(start, len(runs))
         inputs = [blank(positions) for positions in runs[start : start + batch_size]]
         probabilities = model.probabilities(inputs, batch_size)
         outcome = int(probabilities[0].argmax()) if outcome is None else outcome
-        found += probabilities[:, outcome].tolist()
-    return found
+        own.append(probabilities[:, outcome])
+        others.append(_others(probabilities, outcome))
+    probability = torch.cat(own)
+    if probabilities.shape[1] == 1:
+        return probability, None
+    return probability, (probability.clamp_min(LEAST).log() - torch.cat(others).clamp_min(LEAST).log())
+
+
+def _others(probabilities: Float[Tensor, "run outcome"], outcome: int) -> Float[Tensor, " run"]:
+    """The probability that it is not this outcome: summed, since one minus nearly one has no digits left."""
+    rest = probabilities.clone()
+    rest[:, outcome] = 0
+    exclusive = bool(((probabilities.sum(-1) - 1).abs() < 1e-3).all())
+    return rest.sum(-1) if exclusive else 1 - probabilities[:, outcome]  # labels that are judged one by one
 
 
 def _still_asks(record: AttentionRecord, deleted: Sequence[int], mask: int | None) -> bool:

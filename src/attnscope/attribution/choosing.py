@@ -3,12 +3,15 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from ..errors import BadInput
 from ..record import AttentionRecord, Model, TokenScores
 from .attribute import attribute
 
 Method = Callable[..., TokenScores]
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 def named_methods(methods: Sequence[str | Method]) -> dict[str, Method]:
@@ -41,18 +44,42 @@ def runs_model(method: Method) -> bool:
     return "model" in inspect.signature(method).parameters
 
 
-def score(record: AttentionRecord, name: str, method: Method, model: Model | None) -> TokenScores:
-    """What a method says of the tokens of a record, under the name it was chosen by."""
+def has_sign(scores: TokenScores) -> bool:
+    """Whether scores below zero speak against the answer: so they do where a method can be asked for its signs."""
+    method = every_method().get(scores.method)
+    return method is not None and "signed" in inspect.signature(method).parameters
+
+
+def score(
+    record: AttentionRecord,
+    name: str,
+    method: Method,
+    model: Model | None,
+    by: str = "token",
+    options: Mapping[str, Any] = NO_OPTIONS,
+) -> TokenScores:
+    """What a method says of the tokens of a record, or of its words, under the name it was chosen by.
+
+    Of the options a method is given those that it knows.
+    """
     if model is None and runs_model(method):
         raise BadInput(f"The method {name} runs the model again: pass the model too.")
-    scores = attribute(record, method, model)
+    known = inspect.signature(method).parameters
+    asked = {option: value for option, value in options.items() if option in known}
+    if by == "word" and "by" in known:
+        return replace(_finite(attribute(record, method, model, by=by, **asked), name), method=name)
+    scores = _finite(attribute(record, method, model, **asked), name)
     if len(scores.scores) != len(record.key_tokens):
         raise BadInput(
             f"The method {name} scores {len(scores.scores)} tokens, but the record has {len(record.key_tokens)}."
         )
+    return replace(scores.words() if by == "word" else scores, method=name)
+
+
+def _finite(scores: TokenScores, name: str) -> TokenScores:
     if not bool(scores.scores.isfinite().all()):
         raise BadInput(f"The method {name} gives scores that are not finite numbers on this text.")
-    return replace(scores, method=name)
+    return scores
 
 
 def score_what_can_be(

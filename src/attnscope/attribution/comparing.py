@@ -13,7 +13,7 @@ from ..record import AttentionRecord, Model, TokenScores, readable
 from ..record.schema import checked
 from ..record.sketch import TOKEN_STYLE
 from ..terminal import has_dark_ground
-from .agreement import spearman
+from .agreement import rank_agreement
 from .choosing import every_method, named_methods, score, score_what_can_be
 
 if TYPE_CHECKING:
@@ -39,15 +39,19 @@ class Comparison:
 
     @property
     def reference(self) -> str:
-        """The method the others are held against: blank-out, else gradients, else the first."""
-        return next((name for name in REFERENCES if name in self.methods), self.methods[0])
+        """The method the others are held against: blank-out, else gradients, else the first; no noise if it can be."""
+        sound = [scores.method for scores in self.scores if not scores.noise] or list(self.methods)
+        return next((name for name in REFERENCES if name in sound), sound[0])
 
     @property
     def agreement(self) -> "pd.DataFrame":
-        """Spearman's rank correlation of every two methods, over all tokens; NaN where a method ranks nothing."""
+        """Spearman's rank correlation of every two methods, over all tokens; NaN where a method ranks nothing.
+
+        A method without signs is held against the sizes of one with signs.
+        """
         import pandas as pd
 
-        rows = [[spearman(one.scores, other.scores) for other in self.scores] for one in self.scores]
+        rows = [[rank_agreement(one.scores, other.scores) for other in self.scores] for one in self.scores]
         return pd.DataFrame(rows, index=list(self.methods), columns=list(self.methods))
 
     def to_frame(self) -> "pd.DataFrame":
@@ -101,12 +105,12 @@ class Comparison:
     def _with_reference(self) -> dict[str, str]:
         """How far each method agrees with the reference, as text."""
         reference = self.scores[self.methods.index(self.reference)].scores
-        values = {scores.method: spearman(scores.scores, reference) for scores in self.scores}
+        values = {scores.method: rank_agreement(scores.scores, reference) for scores in self.scores}
         return {name: "–" if math.isnan(value) else f"{value:.2f}" for name, value in values.items()}
 
     def _notes(self, scale: str, edge: str) -> list[str]:
         """How to read it, what the methods warn of, and what is left out."""
-        warnings = dict.fromkeys(warning for scores in self.scores for warning in scores.warnings)
+        warnings = dict.fromkeys(said for scores in self.scores for said in (scores.noise, *scores.warnings) if said)
         return [
             f"Ink is linear from 0 to the largest score {scale}; {edge} rank agreement with {self.reference}.",
             *warnings,

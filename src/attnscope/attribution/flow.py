@@ -210,4 +210,7 @@ def _warnings(graph: FlowGraph, layer: int, flows: Float[Tensor, "query token"])
         if graph.causal
         else "flow this deep no longer depends on the query"
     )
-    return (f"{share:.0%} of these flows are just what the query can give or the token can take in layer 0: {meaning}",)
+    count = int(flows.isfinite().all(-1).sum())
+    whence = "the read-out" if count == 1 else f"the {count} tokens that the read-out averages"
+    limit = "just what the query can give or the token can take in layer 0"
+    return (f"{share:.0%} of the flows from {whence} are {limit}: {meaning}",)

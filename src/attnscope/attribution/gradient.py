@@ -7,6 +7,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, Target, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
+from .rerunning import lacking
 
 REDUCTIONS = ("norm", "squared", "abs_sum")
 CANCELLED = 1e-5
@@ -29,7 +30,8 @@ def captured_gradients(
 ) -> tuple[Float[Tensor, "key width"], Float[Tensor, "key width"]]:
     """The embeddings of a record and the gradients at them, if they are of this target (None: of whichever it is)."""
     if record.embeddings is None or record.embedding_gradients is None or record.target is None:
-        raise BadInput("This record holds no gradients: take it with model.record(text, gradients=True).")
+        sentence = "This record holds no gradients: take it with model.record(text, gradients=True)."
+        raise BadInput(lacking(record, sentence))
     captured = record.target
     if target is not None and target not in (captured, captured.outcome, captured.index):
         raise BadInput(

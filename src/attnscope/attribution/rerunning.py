@@ -16,11 +16,19 @@ def rerunnable(record: AttentionRecord, model: Model | None, method: str) -> Mod
     if model is None:
         raise BadInput(f"The method {method} runs the model again: pass the model too.")
     if not record.inputs:
-        raise BadInput(
-            f"The method {method} runs the model again, but this record does not hold what the model was given:"
-            " take it with model.record(text)."
-        )
+        sentence = f"The method {method} runs the model again, but this record does not hold what the model was given:"
+        raise BadInput(lacking(record, f"{sentence} take it with model.record(text)."))
     return model
+
+
+def lacking(record: AttentionRecord, sentence: str) -> str:
+    """What a record lacks, in a sentence that says how to take one with it; of words, what to score instead."""
+    if record.card.get("level") != "word":
+        return sentence
+    return (
+        "A record of words holds neither vectors nor gradients nor what the model was given: score the record that it"
+        ' was made of and take scores.words(), or for blank_out by="word".'
+    )
 
 
 def key_ids(record: AttentionRecord) -> str:
@@ -40,12 +48,18 @@ def key_embeddings(record: AttentionRecord, model: Model) -> Float[Tensor, "key 
 
 
 def blank_embeddings(record: AttentionRecord, model: Model, blank: str) -> Float[Tensor, "key width"]:
-    """The same for a text of nothing but blanks: the embedding of unk, mask or pad at every position, or zero."""
+    """The same for a text of nothing but blanks: the embedding of unk, mask or pad at every position, zero or the mean.
+
+    The mean is that of the text's own tokens.
+    """
     name = key_ids(record)
     if blank == "zero":
         return torch.zeros_like(key_embeddings(record, model))
+    if blank == "mean":
+        own = key_embeddings(record, model)
+        return own.mean(0).expand_as(own).clone()
     if blank not in ("unk", "mask", "pad"):
-        raise BadInput(f"There is no blank {blank!r}: choose unk, mask, pad or zero.")
+        raise BadInput(f"There is no blank {blank!r}: choose unk, mask, pad, zero or mean.")
     if blank not in model.blank_ids:
         known = ", ".join([*model.blank_ids, "zero"])
         raise BadInput(f"This model has no {blank} token: choose from {known}.")

@@ -4,11 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .effective import NO_VALUES
+from .effective import values_of
 from .heads import Heads, checked_layer, pooled_heads
 
 
@@ -27,10 +26,8 @@ def value_weighted(record: AttentionRecord, heads: Heads = "mean", layer: int = 
     Kobayashi et al. 2020 (Attention is Not Only a Weight), Eq. 3: a large weight on a small vector moves little. Rows
     are in the units of the residual stream, and so do not sum to one.
     """
-    if record.values is None:
-        raise BadInput(NO_VALUES)
     layer = checked_layer(record, layer)
-    weights, values = record.weights, record.values
+    weights, values = record.weights, values_of(record)
     return scores_of(
         record,
         "value_weighted",

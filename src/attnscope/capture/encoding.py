@@ -77,7 +77,8 @@ def encode(
     ids = list(encoding["input_ids"][kept])
     if longest is not None and len(ids) > longest:
         raise BadInput(
-            f"This text has {len(ids)} tokens and the model reads at most {longest}: shorten it, or pass truncate=True."
+            f"This text has {len(ids)} tokens and the model reads at most {longest}: shorten it, or have it cut"
+            " (--truncate on the command line, truncate=True in Python)."
         )
     check_ids(tokenizer, ids, embedded)
     tokens = token_names(tokenizer, ids)

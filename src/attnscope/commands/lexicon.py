@@ -34,7 +34,7 @@ def lexicon(
     ] = "vader",
     methods: Annotated[
         list[str] | None,
-        typer.Option("--method", help="A method to score words by; may be given again. All that can be by default."),
+        typer.Option("--methods", help="A method to score words by; may be given again. All that can be by default."),
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Read only so many texts.")] = None,
     minimum_count: Annotated[int, typer.Option(help="How often a word must stand in the texts to be used.")] = 1,

@@ -231,7 +231,7 @@ class AttentionRecord:
             heads=self.heads,
             pooled=self.pooled,
             text=self.text,
-            card=self.card,
+            card={**self.card, "level": "word"},
         )
 
     def select(self, layers: Any = None, heads: Any = None) -> "AttentionRecord":

@@ -57,6 +57,8 @@ class TokenScores:
     compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
     warnings: tuple[Words, ...] = ()
+    noise: Words = ""
+    """Why nothing should be ranked against these scores, in words; empty where it may be."""
 
     def __post_init__(self) -> None:
         check_fields(self, {})
@@ -139,7 +141,7 @@ class TokenScores:
 
     def __repr__(self) -> str:
         pairs = zip(readable(self.tokens), self.scores.tolist(), strict=True)
-        noted = "".join(f"; {warning}" for warning in self.warnings)
+        noted = "".join(f"; {said}" for said in (self.noise, *self.warnings) if said)
         return (
             f"TokenScores({self.method}: {', '.join(f'{token.strip()} {score:.3f}' for token, score in pairs)}{noted})"
         )

@@ -3,14 +3,17 @@
 from html import escape
 
 from ..attribution import Comparison
+from ..attribution.choosing import has_sign
 from ..evaluation import Trust
-from ..record import AttentionRecord
+from ..record import AttentionRecord, TokenScores
 from ..views.scores_trust import trust_of
 from ..views.sides import printable, shown
-from .wording import percent, readout_words, text_of
+from .wording import outcome_words, percent, readout_words, text_of
 
 OUTCOMES_SHOWN = 8
 WORDS_NAMED = 3
+LEAST_NAMED = 0.0005
+"""A score that is smaller would be named as 0.000."""
 UNMEASURED = (
     "How far each method can be trusted on this model has not been measured: attnscope trust MODEL CORPUS --out FOLDER"
     " measures it, and --trust FOLDER shows it here."
@@ -18,17 +21,21 @@ UNMEASURED = (
 
 
 def answer_html(record: AttentionRecord, comparison: Comparison, trust: Trust | None) -> str:
-    """The text, its prediction, the tokens that carried it by the method to be trusted most, and what to make of it."""
+    """The text, its prediction, the words that carried it by the method to be trusted most, and what to make of it."""
     method, why = most_trusted(comparison, trust)
     return (
-        f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}"
+        f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}{_explained(record)}"
         f"<p>{escape(carried_words(comparison, method))} {escape(why)}</p>"
         f"<p class=quiet>{escape(resting_words(record))}</p>"
     )
 
 
 def most_trusted(comparison: Comparison, trust: Trust | None) -> tuple[str, str]:
-    """The method to ask first, and why it is that one."""
+    """The method to ask first, and why it is that one; one that found nothing but noise is asked to say so."""
+    noisy = next((scores.method for scores in comparison.scores if scores.noise), None)
+    if noisy is not None:
+        held = f"Methods are therefore held against {comparison.reference}." if len(comparison.scores) > 1 else ""
+        return noisy, held
     measured, _ = trust_of(trust)
     asked = {name: figures["value"] for name, figures in measured.items() if name in comparison.methods}
     best = max(asked, key=lambda name: asked[name], default=None)
@@ -52,12 +59,12 @@ def _prediction(record: AttentionRecord) -> str:
     if len(record.prediction) == 1:
         return f"<p class=prediction>Output <b>{escape(printable(label))}</b> {probability:.4f}</p>"
     rows = "".join(
-        f"<tr><th scope=row dir=auto>{escape(printable(name.replace(chr(10), '⏎')))}</th>"
+        f"<tr><th scope=row dir=auto>{escape(outcome_words(name))}</th>"
         f"<td><progress max=1 value={share:.4f}></progress></td><td>{escape(percent(share))}</td></tr>"
         for name, share in record.prediction[:OUTCOMES_SHOWN]
     )
     return (
-        f"<p class=prediction>Predicts <b dir=auto>{escape(shown([label])[0])}</b>"
+        f"<p class=prediction>Predicts <b dir=auto>{escape(outcome_words(label))}</b>"
         f" with {escape(percent(probability))}</p>"
         f"<table class=outcomes><caption class=hidden>Probability of each outcome</caption>{rows}</table>"
         f"{_not_shown(record)}"
@@ -76,14 +83,48 @@ def _not_shown(record: AttentionRecord) -> str:
     return ""
 
 
+def _explained(record: AttentionRecord) -> str:
+    """Which outcome the methods were asked about, where it is not the predicted one."""
+    if record.target is None or record.target.index is None or not record.prediction:
+        return ""
+    outcome, chances = record.target.outcome, dict(record.prediction)
+    if outcome == record.prediction[0][0]:
+        return ""
+    known = f", which has {percent(chances[outcome])}" if outcome in chances else ""
+    return f"<p class=prediction>Explained is <b dir=auto>{escape(outcome_words(outcome))}</b>{escape(known)}.</p>"
+
+
 def carried_words(comparison: Comparison, method: str) -> str:
-    """The answer in words: the tokens of the text with the largest scores."""
+    """The answer in words: those of the text with the largest scores, and those that speak against it."""
     scores = next(one for one in comparison.scores if one.method == method)
-    names, values = shown(scores.tokens), scores.scores.tolist()
-    words = [position for position, special in enumerate(scores.special) if not special]
-    best = sorted(words, key=lambda position: -abs(values[position]))[:WORDS_NAMED]
-    told = ", ".join(f"“{names[position]}” {values[position]:.3f}" for position in best)
-    return f"By {method.replace('_', '-')} these tokens carried it most: {told}." if told else ""
+    noise = f"{scores.noise[:1].upper()}{scores.noise[1:]}. " if scores.noise else ""
+    words = scores.words()
+    named = [
+        (name, value)
+        for name, value, special in zip(shown(words.tokens), words.scores.tolist(), words.special, strict=True)
+        if not special and abs(value) >= LEAST_NAMED
+    ]
+    by = f"By {method.replace('_', '-')}{_measured(scores)}"
+    if not named:
+        return noise or f"{by} no word of the text matters."
+    summed = " (the sum over its tokens)" if len(words.tokens) < len(scores.tokens) else ""
+    if has_sign(scores) and any(value < 0 for _, value in named):
+        speaking = {"for it": [word for word in named if word[1] > 0], "against it": [w for w in named if w[1] < 0]}
+        parts = [f"{side}: {_told(some)}" for side, some in speaking.items() if some]
+        return f"{noise}{by} these words speak {'; '.join(parts)}{summed}."
+    verb = "moved" if noise else "carried"
+    return f"{noise}{by} these words {verb} it most: {_told(named)}{summed}."
+
+
+def _measured(scores: TokenScores) -> str:
+    """The unit, where it is not the usual one."""
+    return ", on log-odds," if any("log-odds" in warning for warning in scores.warnings) else ""
+
+
+def _told(words: list[tuple[str, float]]) -> str:
+    """The largest of these, with their scores."""
+    best = sorted(words, key=lambda word: -abs(word[1]))[:WORDS_NAMED]
+    return ", ".join(f"“{name}” {value:.3f}".replace("-", "−") for name, value in best)
 
 
 def resting_words(record: AttentionRecord) -> str:

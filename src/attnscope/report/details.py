@@ -1,27 +1,28 @@
-"""Where a record comes from, folded until asked for."""
+"""What is left out of a page, and where a record comes from, folded until asked for."""
 
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from ..attribution import Comparison
 from ..numerals import counted
 from ..record import AttentionRecord
 
 
-def details_html(record: AttentionRecord, comparison: Comparison) -> str:
-    """The methods that were left out and why, and the card."""
+def left_out_html(left_out: Mapping[str, str]) -> str:
+    """What is not on the page, each with its reason."""
+    return "".join(f"<p class=quiet>{escape(f'Left out: {name}. {why}')}</p>" for name, why in left_out.items())
+
+
+def details_html(record: AttentionRecord) -> str:
+    """What the record is, and its card."""
     layers, heads, queries, keys = record.weights.shape
     size = f"{counted(layers, 'layer')} × {counted(heads, 'head')}, {queries} query × {counted(keys, 'key token')}"
     entries: dict[str, Any] = {"record": f"{size}, {record.stack}{', causal' * record.causal}", **record.card}
-    left_out = "".join(
-        f"<p class=quiet>{escape(f'Left out: {name}. {why}')}</p>" for name, why in comparison.left_out.items()
-    )
     lines = "".join(
         f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(_in_words(value))}</dd>"
         for name, value in entries.items()
     )
-    return f"{left_out}<details><summary>Where this comes from</summary><dl>{lines}</dl></details>"
+    return f"<details><summary>Where this comes from</summary><dl>{lines}</dl></details>"
 
 
 def _in_words(value: Any) -> str:

@@ -1,6 +1,8 @@
 """The whole page: one offline HTML file for one text or several, the answer of each before its views."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -19,7 +21,8 @@ from ..views.scores import scores as scores_view
 from ..views.tracing import tracing as tracing_view
 from ..views.weights import PAGE_BYTES
 from .answer import answer_html
-from .details import details_html
+from .details import details_html, left_out_html
+from .wording import text_of
 
 PAGE_BUDGET = 6_000_000
 """Bytes that the scores and the heads of all texts may take together, with what draws them.
@@ -32,34 +35,36 @@ LEAST_BUDGET = 600_000
 """What each text may take where there are many."""
 TRACED_TOKENS = 128
 """Tokens up to which tracing is drawn: a dot for each head, layer and token."""
+TITLE_LETTERS = 60
+"""Letters of a text that the title of its page quotes."""
 STYLE = Path(__file__).with_name("report.css")
 
 Texts = AttentionRecord | Explanation | Sequence[AttentionRecord | Explanation]
 
 
-def write_report(
-    path: str | Path, texts: Texts, title: str = "What the model looks at", trust: Trust | None = None
-) -> Path:
+def write_report(path: str | Path, texts: Texts, title: str | None = None, trust: Trust | None = None) -> Path:
     """Write the report of one text or several as one offline HTML file, and return its path.
 
     `texts` are records, on which the methods are asked that need no model, or explanations with all of them
     (`attnscope.explaining.explain`).
-    `trust` is what `attnscope.trust` found for this model: how far each method can be trusted on it.
+    `trust` is what `attnscope.trust` found for this model: how far each method can be trusted on it. The title names
+    the model and the text unless one is given.
     """
     path = Path(path)
     if path.is_dir():
         raise BadInput(f"The report is one file, but {path} is a folder: name a file in it.")
-    items, intro = _contents(texts, trust)
-    return write_page(path, items, title, intro, STYLE.read_text(encoding="utf-8"))
+    items, named, intro = _contents(texts, trust)
+    return write_page(path, items, title or named, intro, STYLE.read_text(encoding="utf-8"))
 
 
-def report_html(texts: Texts, title: str = "What the model looks at", trust: Trust | None = None) -> str:
+def report_html(texts: Texts, title: str | None = None, trust: Trust | None = None) -> str:
     """The page as `write_report` writes it."""
-    items, intro = _contents(texts, trust)
-    return page_html(items, title, intro, STYLE.read_text(encoding="utf-8"))
+    items, named, intro = _contents(texts, trust)
+    return page_html(items, title or named, intro, STYLE.read_text(encoding="utf-8"))
 
 
-def _contents(texts: Texts, trust: Trust | None) -> tuple[list[Item], str]:
+def _contents(texts: Texts, trust: Trust | None) -> tuple[list[Item], str, str]:
+    """What stands on the page, what it is called, and what is said below that."""
     several = list(texts) if isinstance(texts, Sequence) else [texts]
     if not several:
         raise BadInput("A report needs at least one text.")
@@ -68,7 +73,12 @@ def _contents(texts: Texts, trust: Trust | None) -> tuple[list[Item], str]:
     items = [item for record, comparison in explained for item in _items(record, comparison, trust, budget)]
     models = dict.fromkeys(str(record.card.get("model") or "weights of no known model") for record, _ in explained)
     made = f"{', '.join(models)} · {counted(len(explained), 'text')} · made by attnscope, works offline"
-    return items, f"<p class=quiet>{escape(made)}</p>"
+    # a folder is called by its last name
+    names = ", ".join(re.split(r"[/\\]", name)[-1] or name for name in models)
+    about = text_of(explained[0][0]) if len(explained) == 1 else f"{len(explained)} texts"
+    short = f"{about[:TITLE_LETTERS].rstrip()}…" if len(about) > TITLE_LETTERS else about
+    title = f"{names} on {short if len(explained) > 1 else f'“{short}”'}"
+    return items, title, f"<p class=quiet>{escape(made)}</p>"
 
 
 def _explained(text: AttentionRecord | Explanation) -> tuple[AttentionRecord, Comparison]:
@@ -78,23 +88,54 @@ def _explained(text: AttentionRecord | Explanation) -> tuple[AttentionRecord, Co
 
 
 def _items(record: AttentionRecord, comparison: Comparison, trust: Trust | None, budget: int) -> Iterator[Item]:
-    """The answer, the text under each method, all heads, and how attention gets through the layers."""
+    """The answer, the text under each method, all heads, how attention gets down the layers, and what is not here."""
     yield Prose(answer_html(record, comparison, trust), "text")
+    left_out = dict(comparison.left_out)
     try:
         half = PAGE_BYTES + (budget - PAGE_BYTES) // 2
-        scores = scores_view(comparison, record=record, trust=trust, size_budget=half)
+        # scores may be of words
+        scored = record if comparison.scores[0].tokens == record.key_tokens else record.words()
+        shown = replace(comparison, left_out={})  # which is said below
+        scores = scores_view(shown, record=scored, trust=trust, reference=comparison.reference, size_budget=half)
         budget -= int(sum(map(len, scores.blobs.values())) * WORST)
         yield scores
     except BadInput as error:
-        yield Prose(f"<p class=quiet>The text under each method is left out. {escape(str(error))}</p>")
+        left_out["the text under each method"] = str(error)
+    if left_out:
+        yield Prose(left_out_html(left_out))
     yield Prose("<h3>All heads</h3>")
     try:
         yield model_view(record, size_budget=budget)
     except BadInput as error:
-        yield Prose(f"<p class=quiet>The maps of the heads are left out. {escape(str(error))}</p>")
-    tokens = len(record.key_tokens)
-    if record.stack != "cross" and tokens <= SHORT:
+        yield Prose(left_out_html({"the maps of the heads": str(error)}))
+    missing = _missing_sections(record)
+    if "flow" not in missing:
         yield Folded("How attention gets through the layers: raw, rollout, flow", flow_view(record))
-    if record.stack != "cross" and tokens <= TRACED_TOKENS and not record.pooled:
+    if "tracing" not in missing:
         yield Folded("Attention traced down from the read-out", tracing_view(record))
-    yield Prose(details_html(record, comparison))
+    if missing:
+        yield Prose(left_out_html({f"the {name} section": why for name, why in missing.items()}))
+    yield Prose(details_html(record))
+
+
+def _missing_sections(record: AttentionRecord) -> dict[str, str]:
+    """The sections that this record has no room or no use for, each with its reason and how to get it."""
+    tokens = len(record.key_tokens)
+    if record.stack == "cross":
+        why = "Layers of cross-attention cannot be joined: record the encoder or the decoder stack for it."
+        return {"flow": why, "tracing": why}
+    missing = {}
+    if tokens > SHORT:
+        missing["flow"] = _too_long(tokens, SHORT, "flow")
+    if record.pooled:
+        missing["tracing"] = "Heads are traced one by one, and this record holds only their mean: take all heads."
+    elif tokens > TRACED_TOKENS:
+        missing["tracing"] = _too_long(tokens, TRACED_TOKENS, "tracing")
+    return missing
+
+
+def _too_long(tokens: int, most: int, view: str) -> str:
+    return (
+        f"The text has {tokens} tokens, and a report draws it up to {most}: attnscope serve shows it, and so does"
+        f' attnscope.views.{view}(record).save("{view}.html") in Python.'
+    )

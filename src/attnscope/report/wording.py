@@ -10,6 +10,15 @@ def text_of(record: AttentionRecord) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
+def outcome_words(label: str) -> str:
+    """An outcome as it is: a label, or a token with its marks, so that the piece of a word is told from the word.
+
+    >>> outcome_words(" Paris"), outcome_words("##d"), outcome_words(chr(10))
+    ('Paris', '##d', '⏎')
+    """
+    return printable(label.replace("\n", "⏎")).strip() or "␣"
+
+
 def readout_words(record: AttentionRecord) -> str:
     """Where the model reads its answer, in words."""
     position = int(record.readout.argmax())

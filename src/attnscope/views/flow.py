@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from ..attribution import flow as attention_flow
 from ..attribution import rollout as attention_rollout
@@ -58,7 +59,8 @@ def flow(
 
     Args:
         record: What to show; self-attention, because layers of cross-attention cannot be joined.
-        query: The source by its position, or several; where the read-out is strongest by default.
+        query: The source by its position, or several; by default the read-out itself where it is one token or the
+            mean of a short text, else where it is strongest.
         key: The target of the flow, or several; none by default.
         layer: The layer whose output the source is, by its number or from the end; the last by default.
         queries: The sources to compute flow from, for a text of more than 48 tokens; from shorter ones all are.
@@ -70,7 +72,7 @@ def flow(
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")
     maps = pooled_maps(weights, heads)
     number = record.layers[-1] if layer is None else known(layer, record.layers, "layer")
-    sources = _positions(record, int(record.readout.argmax()) if query is None else query, "query")
+    sources = _positions(record, _read(record) if query is None else query, "query")
     targets = _positions(record, [] if key is None else key, "key")
     if not sources:
         raise BadInput("The flow view needs a source: give query= a position.")
@@ -83,6 +85,7 @@ def flow(
         **sides,
         "layers": list(record.layers),
         "residual": float(residual),
+        "readout": [round(share, 6) for share in record.readout.tolist()],
         "heads": _said(heads, record),
         "code": "float64" if short else "float32",
         "computed": {"layers": list(scores.layers), "sources": list(scores.sources)},
@@ -120,6 +123,12 @@ def flow(
         table=table,
         draw=lambda selected, width: flow_figure(record, sides["keys"], maps, options, selected, width),
     )
+
+
+def _read(record: AttentionRecord) -> list[int]:
+    """Where the answer is read: the strongest positions, all of them for a mean; of a long text the first of those."""
+    strongest = torch.isclose(record.readout, record.readout.max()).nonzero().flatten().tolist()
+    return strongest if len(record.query_tokens) <= SHORT else strongest[:1]
 
 
 def _positions(record: AttentionRecord, positions: int | Sequence[int], what: str) -> list[int]:

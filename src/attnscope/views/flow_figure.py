@@ -210,10 +210,12 @@ def _caption(record: AttentionRecord, chosen: Chosen, options: Mapping[str, Any]
     names = [shortened(text, NAMED) for text in shown(record.tokens)]
     number = record.layers[chosen.top]
     flows = attention_flow(record, layers=[chosen.top], queries=chosen.sources, **options)
-    source = " + ".join(names[place] for place in chosen.sources)
+    everyone = len(chosen.sources) == len(record.query_tokens) > 1
+    joined = " + ".join(names[place] for place in chosen.sources)
+    source = "all tokens on average" if everyone else f"“{joined}”"
     scale = "the square root of" if state.get("root") else "proportional to"
     opening = (
-        f"From “{source}” at layer {number} down to the input: raw attention with the residual, rollout (the share of"
+        f"From {source} at layer {number} down to the input: raw attention with the residual, rollout (the share of"
         f" the source along each edge) and flow. Ink is {scale} the number, from 0 to the largest of each panel; tokens"
         " below have the colour of each method's score."
     )

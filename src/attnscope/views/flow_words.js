@@ -19,16 +19,19 @@ function endWords(end) {
 
 /** The saturation of a layer and of the source in it, for a reader who has never heard of it.
  * @param {object} payload @param {{total: number, source: number, token: number} | undefined} share
- * @param {{name: string, met: number, of: number} | null} own how many flows of the source are just a limit */
-function saturationWords(payload, share, own) {
+ * @param {{name: string, met: number, of: number} | null} own how many flows of the source are just a limit
+ * @param {number[]} sources */
+function saturationWords(payload, share, own, sources) {
   if (!share) return "";
   const all = payload.computed.sources.length === payload.keys.texts.length;
   const which = all ? "of the flows between any source at this layer and any token" : "of the flows computed at this layer";
   const limits = `${percent(share.token)} are all that the token can take in at the first layer, whatever the source, and ${percent(share.source)} all that the source can give`;
   const here = own ? ` From ${own.name} it is ${own.met} of ${own.of}.` : "";
+  const read = sources.reduce((sum, source) => sum + payload.readout[source], 0);
+  const elsewhere = read < 0.999 ? ` The answer is read from here with ${percent(read)} only: what methods say of the whole read-out may differ.` : "";
   const judged = own ? own.met / own.of : share.total;
-  const meaning = judged > 0.5 ? "Such flows say nothing about what the source has to do with a token: little can be read here." : judged > 0.1 ? "Such flows say nothing about what lies between." : "Most flows here depend on what lies between.";
-  return `Saturation: ${percent(share.total)} ${which} are just a limit at one of their ends: ${limits}.${here} ${meaning}`;
+  const meaning = judged > 0.5 ? "Such flows say nothing about what the source has to do with a token: little can be read here." : judged > 0.1 ? "Such flows say nothing about what lies between." : "Most of these flows depend on what lies between.";
+  return `Saturation: ${percent(share.total)} ${which} are just a limit at one of their ends: ${limits}.${here} ${meaning}${elsewhere}`;
 }
 
 /** The words of the view: they read what it shows and change nothing. */
@@ -41,6 +44,7 @@ export class FlowWords {
   /** Tokens by their texts, or by the word that they are the whole of. @param {number[]} places */
   names(places) {
     const { units, payload } = this.view;
+    if (places.length > 1 && places.length === payload.keys.texts.length) return `all ${places.length} tokens on average`;
     const found = units.filter((unit) => unit.places.some((place) => places.includes(place)));
     const texts = found.map((unit) => {
       const inside = unit.places.filter((place) => places.includes(place));
@@ -118,7 +122,7 @@ export class FlowWords {
     if (sources.length < payload.keys.texts.length) parts.push(`This text is long, so flow to every token was ${sources.length ? `computed from ${this.names(sources.slice(0, 4))}${sources.length > 4 ? ` and ${sources.length - 4} more` : ""} at layer ${layers.map((place) => payload.layers[place]).join(", ")} only: name others` : "not computed: name the sources"} with queries=. Raw attention, rollout and the flow of one pair are here for every token.`);
     if (payload.code === "float32") parts.push("The browser computes on weights of seven digits.");
     frame.said.textContent = parts.join(" ");
-    this.view.said.textContent = saturationWords(payload, payload.saturation.find(({ layer }) => layer === payload.layers[top]), this.#ownSaturation());
+    this.view.said.textContent = saturationWords(payload, payload.saturation.find(({ layer }) => layer === payload.layers[top]), this.#ownSaturation(), this.view.sources);
     const target = this.view.targets.length ? ` Flow panel: ${panels[2].result.textContent}` : "";
     frame.summary.textContent = `Source ${this.names(this.view.sources)} at layer ${payload.layers[top]}. Rollout: ${rollout.result.textContent}.${target}`;
   }

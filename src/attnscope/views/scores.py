@@ -115,13 +115,13 @@ def _described(method: Method, taken: Taken, trusted: Mapping[str, Mapping[str, 
         "rows": taken.by_layer is not None,
         "map": taken.whole is not None,
         "without": taken.without,
-        "warnings": list(method.scores.warnings),
+        "warnings": [said for said in (method.scores.noise, *method.scores.warnings) if said],
         "trust": trusted.get(method.name) or trusted.get(method.scores.method),
     }
 
 
 def _reference(methods: Sequence[Method]) -> str:
-    names = [method.name for method in methods]
+    names = [method.name for method in methods if not method.scores.noise] or [method.name for method in methods]
     return next((name for name in REFERENCES if name in names), names[0])
 
 

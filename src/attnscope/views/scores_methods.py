@@ -70,7 +70,8 @@ class Method:
         """What the read-out gets at a layer."""
         if self.readout is None:
             raise BadInput(f"The read-out of the scores of {self.name} is not known: give the record as record=.")
-        if self.scores.method not in SLOW:
+        # one row may be had without the whole map
+        if self.scores.method not in SLOW and len(self.sources) > 1:
             return self.readout @ self.scores.map[layer].detach().double()
         rows = torch.stack([self.scores.at(query, layer).detach().double() for query in self.sources])
         return self.readout[self.sources] @ rows

@@ -2,7 +2,7 @@
 
 import { colours, drawRamp, element, sharp } from "./drawing.js";
 import { ScoreRows, groundOf } from "./scores_rows.js";
-import { ScoreMaps, spearman } from "./scores_values.js";
+import { ScoreMaps, rankAgreement } from "./scores_values.js";
 import { ScoresWords } from "./scores_words.js";
 import { pinnedAfter } from "./token_list.js";
 import { unitsOf } from "./units.js";
@@ -98,7 +98,7 @@ export class ScoresPanel {
         exact: found[place].exact,
         end: frame.get("scale", "each") === "shared" && method.shares ? together : ends[place],
         isReference: place === reference,
-        agreement: comparable ? spearman(scores[place], scores[reference]) : NaN,
+        agreement: comparable ? rankAgreement(scores[place], scores[reference]) : NaN,
         hidden: mass > 0 ? Math.max(0, 1 - seen / mass) : 0,
       };
     });

@@ -11,7 +11,7 @@ from jaxtyping import Float64
 from scipy.stats import rankdata
 from torch import Tensor
 
-from ..attribution.agreement import spearman
+from ..attribution.agreement import rank_agreement
 from .scores_maps import Taken
 from .scores_methods import Method
 from .tables import token_column
@@ -158,4 +158,4 @@ def _end(scores: Float64[np.ndarray, " unit"]) -> float:
 
 def _agreement(scores: Float64[np.ndarray, " unit"], reference: Float64[np.ndarray, " unit"]) -> float:
     finite = np.isfinite(scores).all() and np.isfinite(reference).all()
-    return spearman(scores, reference) if finite else math.nan
+    return rank_agreement(scores, reference) if finite else math.nan

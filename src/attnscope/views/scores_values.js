@@ -67,13 +67,20 @@ function averageRanks(values) {
 }
 
 /** Spearman's rank correlation; NaN where either ranks nothing. @param {number[]} first @param {number[]} second */
-export function spearman(first, second) {
+function spearman(first, second) {
   if (first.length < 2 || ![...first, ...second].every(Number.isFinite)) return NaN;
   const middle = (first.length + 1) / 2;
   const [one, other] = [first, second].map((values) => averageRanks(values).map((rank) => rank - middle));
   const product = (left, right) => left.reduce((sum, value, place) => sum + value * right[place], 0);
   const spread = Math.sqrt(product(one, one) * product(other, other));
   return spread ? product(one, other) / spread : NaN;
+}
+
+/** Spearman’s correlation; where only one of the two has signs, that of the sizes. @param {number[]} first @param {number[]} second */
+export function rankAgreement(first, second) {
+  const signed = (values) => values.some((value) => value < 0);
+  if (signed(first) === signed(second)) return spearman(first, second);
+  return spearman(first.map(Math.abs), second.map(Math.abs));
 }
 
 /** The place of a value among others, 1 for the highest. @param {number} value @param {number[]} values */
