@@ -12,11 +12,11 @@ from ..errors import BadInput
 from ..progress import tokens_done, working
 from .answering import AsJson, resumable
 
+PAPERS = ("vig2019", "abnar2020", "wu2020", "sun2020", "snell2021")
+
 
 def reproduce(
-    paper: Annotated[
-        str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020, sun2020, snell2021.")
-    ],
+    paper: Annotated[str, typer.Argument(help=f"The paper to run again: {', '.join(PAPERS)}.")],
     scale: Annotated[
         str,
         typer.Option(
@@ -78,10 +78,10 @@ def reproduce(
 
     Example: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019
     """
+    if paper not in PAPERS:  # told before the papers themselves are imported, which takes seconds
+        raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(PAPERS)}.")
     with working(f"Preparing {paper}"):
         from ..reproduce import EXPERIMENTS
-    if paper not in EXPERIMENTS:
-        raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(EXPERIMENTS)}.")
     given = {
         "model": model,
         "encoder": encoder,
