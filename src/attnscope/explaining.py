@@ -106,9 +106,10 @@ def show(console: Console, explanation: Explanation) -> None:
         else:
             console.print(f"  {method}{after}", highlight=False)
             console.print(Padding(line, (0, 0, 0, 4)))
-    said = "The number behind a method or its row" if len(comparison.scores) > 1 else "The last number"
+    each = "of each method" if len(comparison.scores) > 1 else "at the end"
     console.print(
-        f"  {said} is its rank agreement with {comparison.reference}. Colours run from 0 to the largest of a row.",
+        f"  The number {each} compares its order of the tokens with that of {comparison.reference}: 1 is the same"
+        " order, 0 is none (Spearman). Colours run from 0 to the largest of a row.",
         highlight=False,
     )
     for scores in comparison.scores:

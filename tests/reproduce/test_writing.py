@@ -95,7 +95,7 @@ def test_the_page_escapes_everything():
     assert "<title>A &amp; B</title>" in page
     assert "<em>&lt;i&gt;</em>" in page
     assert '<a href="a%20b/c.html">there</a>' in page
-    assert "<td>a|b</td>" in page
+    assert '<td data-name="name">a|b</td><td data-name="value">1</td>' in page
 
 
 def test_a_comparison_has_every_run(tmp_path):

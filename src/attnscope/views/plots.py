@@ -153,7 +153,7 @@ def head_maps(
         bar.set_ticks([0, 1], labels=["0", "the number above each map"])
         for corner, edge in zip(bar.ax.get_xticklabels(), ("left", "right"), strict=True):
             corner.set_horizontalalignment(edge)
-        bar.set_label(label or value, labelpad=-8)
+        bar.set_label(label or value, labelpad=2)  # below the ticks, which are words and would be written over
     missing = any(np.isnan(grid).any() for _, _, grid in grids.values())
     text = caption or f"{label or value} of each head, one map for each of {', '.join(grids)}, each on its own scale."
     return Plot(figure, text + (" Hatched: not measured." if missing else ""))

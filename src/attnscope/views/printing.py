@@ -92,6 +92,14 @@ def drawn_figure(width: int | float, height: int | float) -> Iterator[Any]:
         figure.set_layout_engine("none")
 
 
+def legend_below(figure: Any, *axes: Any, only: Sequence[str] | None = None) -> None:
+    """One legend under all panels, each name once, where it covers nothing that is drawn."""
+    pairs = [pair for one in axes for pair in zip(*reversed(one.get_legend_handles_labels()), strict=True)]
+    named = {name: drawn for name, drawn in pairs if only is None or name in only}
+    across = max(1, min(len(named), int(figure.get_figwidth() / 1.1)))
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=across, frameon=False, fontsize=7)
+
+
 def file_bytes(plot: Plot, kind: str) -> bytes:
     """The file of a figure; whatever would differ between two runs (dates, random names) is left out or fixed."""
     where = {"svg": "Description", "pdf": "Subject", "png": "Description"}[kind]
