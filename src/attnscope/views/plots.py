@@ -149,7 +149,9 @@ def head_maps(
             largest = _short(float(np.nanmax(grid))) if np.isfinite(grid).any() else "not measured"
             _panel_name(axes, name, largest, size)
         figure.supylabel("layer", fontsize=8)
-        bar = figure.colorbar(colour_scale(), ax=panels, orientation="horizontal", fraction=0.02, aspect=60, pad=0.02)
+        # as wide under one row of maps as under several, so that the words at its ends do not meet
+        form = {"orientation": "horizontal", "fraction": 0.02, "aspect": max(60, 150 // down), "pad": 0.02}
+        bar = figure.colorbar(colour_scale(), ax=panels, **form)
         bar.set_ticks([0, 1], labels=["0", "the number above each map"])
         for corner, edge in zip(bar.ax.get_xticklabels(), ("left", "right"), strict=True):
             corner.set_horizontalalignment(edge)
