@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lint docs bench census clean chromium
+.PHONY: help demo test fuzz lint docs bench census wheel-smoke clean chromium
 
 bin := .venv/bin
 pip := $(bin)/python -m pip install -q --disable-pip-version-check -c constraints.txt
@@ -12,7 +12,7 @@ cli_page := $(bin)/python -m typer attnscope.cli utils docs --name attnscope
 export NO_MKDOCS_2_WARNING := 1
 
 help: ## Show this help
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: .venv/.core ## Show what the shipped model attends to, and write report.html and survey.html
 	$(bin)/attnscope demo
@@ -45,6 +45,9 @@ bench: ## Measure against the peers
 census: .venv/.dev ## Record every architecture of transformers, compare it with eager, and write docs/families.md
 	$(bin)/python tests/census/run.py
 
+wheel-smoke: .venv/.made ## Build the wheel, install it without extras into a clean environment, and try it there (minutes)
+	$(bin)/python .ci/wheel_smoke.py
+
 clean: ## Remove .venv, caches and what was built
 	rm -rf .venv site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -68,7 +71,7 @@ warm_up := import torch, attnscope as a; a.flow(a.AttentionRecord.from_weights(t
 	@touch $@
 
 .venv/.dev: .venv/.core
-	$(pip) -e '.[all]'
+	$(pip) -e '.[all,bench,dev]'
 	@touch $@
 
 .venv/.bench: .venv/.core

@@ -24,8 +24,8 @@ TEXTS = ("the key to the cabinets", "the keys to the cabinet")
 """A minimal pair: the verb agrees with the first noun, and the noun nearer to it differs in number."""
 TITLE = "Is it “is” or “are”? What the demo model looks at"
 TRUST_METHODS = ("raw", "rollout", "flow", "layerwise_tracing", "gradient_rollout")
-TRUST_SENTENCES = 16
-"""Enough to tell the methods apart in seconds; `attnscope trust demo demo` takes more."""
+TRUST_SENTENCES = 30
+"""The fewest that a verdict rests on; `attnscope trust demo demo` takes more."""
 SURVEY_SENTENCES = 128
 """Enough to name the heads in seconds; `attnscope survey demo demo --out FOLDER` takes more."""
 UNSEEN = 10**9 + 7

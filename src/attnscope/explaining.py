@@ -243,11 +243,14 @@ def show(console: Console, explanation: Explanation) -> None:
         else:
             console.print(f"  {method}{after}", highlight=False)
             console.print(Padding(line, (0, 0, 0, 4)))
-    said = "The number behind a method or its row" if len(comparison.scores) > 1 else "The last number"
+    each = "of each method" if len(comparison.scores) > 1 else "at the end"
     signed = [scores.method for scores in comparison.scores if has_sign(scores) and bool((scores.scores < 0).any())]
     below = f" Below zero in {', '.join(signed)}: what speaks against it." if signed else ""
-    scale = f"Colours run from 0 to the largest of a row.{below}"
-    console.print(f"  {said} is its rank agreement with {comparison.reference}. {scale}", highlight=False)
+    console.print(
+        f"  The number {each} compares its order of the tokens with that of {comparison.reference}: 1 is the same"
+        f" order, 0 is none (Spearman). Colours run from 0 to the largest of a row.{below}",
+        highlight=False,
+    )
     for scores in comparison.scores:
         for warning in (scores.noise, *scores.warnings):
             if warning:

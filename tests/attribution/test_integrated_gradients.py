@@ -185,7 +185,7 @@ def test_bad_input_gets_one_sentence(tiny):
     with pytest.raises(BadInput, match="at embeddings"):
         model.target_gradients([record.inputs], model.target(record.inputs))
     headless = tiny.load("bert", architecture="BertModel")
-    with pytest.raises(BadInput, match="answers nothing"):
+    with pytest.raises(BadInput, match="gives no prediction"):
         attnscope.integrated_gradients(headless.record(tiny.TEXTS[0]), headless)
 
 

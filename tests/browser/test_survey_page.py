@@ -193,6 +193,25 @@ def test_clicking_pins_a_head_with_its_exemplars_and_clicking_again_releases_it(
     assert seen.errors == []
 
 
+def test_a_pinned_head_shows_cases_of_its_role_before_its_largest_weights(page, tables, seen, tmp_path):
+    cases = tables["exemplars"].query("rank == 0").assign(query=8, key=9, value=0.123)
+    path = write_page(
+        tmp_path / "cases.html", survey({**tables, "role_exemplars": cases}, CARD, pinned=(3, 2)), "Survey"
+    )
+    side = visit(page, path.as_uri()).get_by_role("complementary", name="Pinned heads")
+    expect(side.locator("h4").first).to_have_text("Cases of its role", use_inner_text=True)
+    expect(side.locator("h4").nth(1)).to_have_text("Its largest weights", use_inner_text=True)
+    expect(side.locator(".exemplars").first.locator(".weight")).to_have_text("0.12", use_inner_text=True)
+    assert seen.errors == []
+
+
+def test_the_side_lists_the_clearest_head_of_every_role_with_syntax_first(opened):
+    roles = opened.locator(".highest tbody tr td:last-child")
+    expect(roles).to_have_count(len(ROLES))
+    assert roles.all_inner_texts()[0] == "nsubj → its verb"
+    assert roles.all_inner_texts()[-1] == "first token (sink)"
+
+
 def test_a_click_with_shift_pins_another_head_below_the_first(opened, tables, seen):
     click(opened, 3, 2)
     click(opened, 0, 4, ["Shift"])

@@ -137,7 +137,7 @@ def test_probabilities_run_the_same_inputs_again(tiny):
     assert again.shape == (4, 2)
     for record, row in zip(records, again, strict=True):
         assert row.max().item() == pytest.approx(record.prediction[0][1], abs=1e-5)
-    with pytest.raises(attnscope.BadInput, match="answers nothing"):
+    with pytest.raises(attnscope.BadInput, match="gives no prediction"):
         headless = tiny.load("bert", architecture="BertModel")
         headless.probabilities([headless.record("the dogs").inputs])
 

@@ -89,7 +89,8 @@ def test_a_method_made_of_the_answer_is_trusted(demo, sentences):
 
     result = attnscope.trust(demo, sentences[:4], [oracle], against=["blank_out"])
     assert own(result.table, "oracle")["value"] == pytest.approx(1.0)
-    assert result.verdict().startswith("oracle follows what blanking a token out changes best: Spearman 1.00")
+    assert result.verdict().startswith("Only 4 texts were read, so these are figures without a verdict")
+    assert "Conclusion" not in result.verdict()
 
 
 def test_layers_can_be_chosen(demo, sentences):

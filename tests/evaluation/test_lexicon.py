@@ -10,7 +10,7 @@ from attnscope.errors import BadInput
 from attnscope.evaluation import LexiconStudy, heads_on_words, lexicon, word_scores
 from attnscope.evaluation import word_measuring as measuring
 from attnscope.evaluation.lexicon_study import TABLES
-from attnscope.evaluation.lexicon_wording import shape
+from attnscope.evaluation.lexicon_wording import answer, shape
 from attnscope.record.scores import scores_of
 
 FORMULA = pytest.importorskip("statsmodels.formula.api", reason="statsmodels is missing: attnscope[lexicon].")
@@ -114,13 +114,27 @@ def test_a_planted_u_is_found_and_an_arch_is_not_called_one(demo, sentences):
 def test_the_summary_says_what_was_found(study):
     lines = study.summary().split("\n")
     found = sum(number for way, number in study.card["matched"].items() if way != "none")
-    assert lines[0].startswith(f"Of {len(study.words)} words, the lexicon own words has {found} (")
+    assert lines[0].startswith(("Yes: ", "No: ", "By some methods: "))
+    assert lines[1].startswith(f"Of {len(study.words)} words, the lexicon own words has {found} (")
     for method in METHODS:
         assert any(line.startswith(f"{method}: ") and "corrected for length" in line for line in lines)
     assert any(line.startswith("On very positive words") for line in lines)
     assert "does not say that the model answers" in lines[-1]
     assert "held against own words" in repr(study)
     assert "corrected for length" in study._repr_html_()
+
+
+def test_it_begins_with_yes_or_no():
+    up, down = ({"b2_p": 0.001, "b2": sign, "vertex_inside": True} for sign in (1.0, -1.0))
+
+    def answered(**shapes):
+        return answer(pd.DataFrame([{"method": name, **row} for name, rows in shapes.items() for row in rows]))
+
+    assert answered(raw=[up, up]).startswith("Yes: words that people find very positive or very negative get higher")
+    assert answered(raw=[up, down], flow=[down, down]).startswith("No: by none of raw, flow is it so that words")
+    mixed = answered(raw=[up, down], flow=[up, up])
+    assert mixed.startswith("By some methods: ")
+    assert mixed.endswith("by flow, but not by raw, once length is corrected for.")
 
 
 def test_a_saved_study_comes_back(study, tmp_path):

@@ -1,5 +1,7 @@
 """The verdict: which method it names, and with what numbers."""
 
+import re
+
 import numpy as np
 
 from attnscope.evaluation.per_text import Figure
@@ -17,16 +19,25 @@ def table(texts=50, layer_value=0.0, **means):
 
 def test_it_names_who_follows_and_who_does_not():
     said = verdict(table(steady=0.6, good=0.5, even=0.2, bad=-0.3, random=0.0, position=0.2, frequency=0.1))
+    assert said[0] == (
+        "Conclusion: steady follows this model best, clearly above its best baseline in what was measured."
+    )
+    said = said[1:]
     assert said[0].startswith("steady follows what blanking a token out changes best: Spearman 0.6")
     assert said[0].endswith("0.41 above its best baseline (position).")
-    assert said[1].startswith("Above every baseline there too: good 0.")
-    assert said[2].startswith("Not to be told from its best baseline there: even 0.")
-    assert said[3].startswith("Below its best baseline there, so not to be read as an explanation here: bad -0.")
+    assert said[1].startswith("Clearly better than their best baseline there too: good 0.")
+    assert said[2].startswith("May be no better than their best baseline there, since the interval of the difference")
+    assert re.search(r"includes zero: even 0\.\d\d \(difference [+-]0\.0\d \[-0\.\d\d, \+0\.\d\d\]\)\.$", said[2])
+    assert said[3].startswith(
+        "Clearly worse than their best baseline there, so not to be read as an explanation here: bad -0."
+    )
     assert said[-1] == CAVEAT
 
 
 def test_it_says_so_when_none_follows():
     said = verdict(table(steady=0.1, random=0.0, position=0.3))
+    assert said[0].startswith("Conclusion: no method follows this model clearly better than a baseline does")
+    said = said[1:]
     assert said[0].startswith("No method is clearly above its best baseline in following what blanking a token out")
     assert "where position alone reaches 0.29" in said[0]
 
@@ -37,6 +48,8 @@ def test_it_names_a_better_layer():
     assert "steady at 0 (0.8" in said
 
 
-def test_it_warns_of_few_texts():
-    assert "This rests on only 5 texts: take the intervals as rough." in verdict(table(texts=5, steady=0.6, random=0.0))
-    assert not any("only" in sentence for sentence in verdict(table(steady=0.6, random=0.0)))
+def test_few_texts_give_figures_and_no_verdict():
+    for texts, said in ((1, "Only 1 text was read"), (29, "Only 29 texts were read")):
+        found = verdict(table(texts=texts, steady=0.6, random=0.0))
+        assert found == [f"{said}, so these are figures without a verdict: it takes at least 30.", CAVEAT]
+    assert verdict(table(texts=30, steady=0.6, random=0.0))[0].startswith("Conclusion: steady")

@@ -163,6 +163,24 @@ def test_what_is_not_run_is_not_judged():
     assert claims["polarity-signs-at-lambda-10"].holds is True
 
 
+def test_sizes_that_are_equal_within_noise_decide_nothing():
+    sizes = (0.30, 0.70, -0.45, -0.55)
+    rows = [(share, size + share / 1000) for share in (0.5, 0.6, 0.7, 0.8, 0.9) for size in sizes]
+    noisy = pd.DataFrame(rows, columns=["share", "V·W"])
+    found = {claim.id: claim for claim in claims_of(replace(made(), skewed=noisy))}["vw-smaller-when-balanced"]
+    assert found.holds is None
+    assert found.note.startswith("They are equal within the noise of the beginnings (")
+
+
+def test_accuracies_have_the_unit_of_the_paper_and_what_is_missing_is_a_sentence():
+    claims = {claim.id: claim for claim in claims_of(made())}
+    assert all(float(figure) > 1 for figure in claims["dp-poor-at-lambda-1-sst"].here.split("; ")[0].split(" against "))
+    table = words()
+    bare = replace(made(), words=table[table["kind"] != OUTLIER])
+    note = {claim.id: claim.note for claim in claims_of(bare)}["relative-weight-outlier"]
+    assert note == "The words of “is this progress” are not all in the texts of sst seed 1."
+
+
 def test_a_stronger_penalty_that_costs_accuracy_does_not_count():
     evidence = made()
     table = evidence.accuracies.copy()

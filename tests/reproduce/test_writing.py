@@ -1,16 +1,20 @@
 """What experiments share: claims as JSON, the report as Markdown and as a page, and several runs side by side."""
 
+import subprocess
+import sys
 from typing import get_type_hints
 
 import pytest
 
-from attnscope.commands.reproduce import reproduce
+from attnscope.commands.reproduce import PAPERS, reproduce
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
 from attnscope.reproduce.claims import claims_json, count
 from attnscope.reproduce.document import Code, Document, Emphasis, Heading, Link, Paragraph, Strong, Table
+from attnscope.reproduce.judging import TOY_NOTE, without_verdicts
 from attnscope.reproduce.markdown import markdown_of
 from attnscope.reproduce.page import page_of
+from attnscope.reproduce.telling import claims_blocks
 from attnscope.reproduce.writing import write_reproduction
 
 TRUE = Claim("a-b", "It is so. Holds if it is.", "0.42", "0.40 ± 0.01", True, "")
@@ -48,6 +52,37 @@ def test_the_count_is_a_sentence():
     assert count([TRUE, FALSE, UNKNOWN, TRUE]) == "2 of 4 claims hold, 1 does not hold, 1 was not measured"
 
 
+def test_a_toy_run_shows_what_it_measured_and_judges_nothing_but_equations():
+    found = without_verdicts([TRUE, FALSE, UNKNOWN], "A toy.", derived=["c-d"])
+    assert [claim.holds for claim in found] == [None, False, None]
+    assert [claim.verdict for claim in found] == ["no verdict", "does not hold", "not measured"]
+    assert (found[0].here, found[0].note) == (TRUE.here, TOY_NOTE)
+    assert found[1:] == [FALSE, UNKNOWN]
+    assert without_verdicts([TRUE, FALSE], "") == [TRUE, FALSE]
+    assert count(found) == "0 of 3 claims hold, 1 does not hold, 1 was not measured, 1 has no verdict"
+
+
+def test_tables_and_summaries_say_the_sentence_and_keep_the_name(tmp_path):
+    document = Document("A", claims_blocks([TRUE, UNKNOWN]))
+    assert "| It is so. `a-b` | 0.42 | 0.40 ± 0.01 | <strong>holds</strong> |" in markdown_of(document, {})
+    said = write_reproduction(tmp_path, document, [TRUE, UNKNOWN], {}).summary()
+    assert "It is so. (a-b): holds\n    paper  0.42\n    here   0.40 ± 0.01" in said
+    assert "Who knows? (e-f): not measured. Nobody measured it." in said
+
+
+def test_a_wrong_paper_is_told_before_anything_heavy_is_imported():
+    code = (
+        "import sys; from attnscope.commands.reproduce import reproduce\n"
+        "try: reproduce('vig2091')\n"
+        "except Exception as error: print(error, {'torch', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "There is no experiment 'vig2091': choose vig2019, abnar2020, wu2020, sun2020, snell2021. set()\n"
+    )
+    assert tuple(EXPERIMENTS) == PAPERS
+
+
 def test_markdown_means_what_the_document_says():
     text = markdown_of(DOCUMENT, {})
     assert text.startswith("# A \\& B\n\n## One\n\n")
@@ -60,7 +95,7 @@ def test_the_page_escapes_everything():
     assert "<title>A &amp; B</title>" in page
     assert "<em>&lt;i&gt;</em>" in page
     assert '<a href="a%20b/c.html">there</a>' in page
-    assert "<td>a|b</td>" in page
+    assert '<td data-name="name">a|b</td><td data-name="value">1</td>' in page
 
 
 def test_a_comparison_has_every_run(tmp_path):

@@ -198,8 +198,10 @@ def test_a_class_of_ours_goes_by_its_own_name():
     assert list(attnscope.survey("demo", "demo", [STATISTICS["distance"]], limit=8)) == ["distance"]
 
 
-def test_sentences_that_no_statistic_asks_words_of_are_not_skipped():
+def test_a_token_that_covers_several_words_is_told_on_the_card():
     cannot = attnscope.Sentence(("can", "not"), ("AUX", "PART"), (-1, 0), ("root", "advmod"), spaces=(False, True))
-    assert attnscope.survey("demo", [cannot] * 4, ["distance"]).card["skipped"] == {}
-    with pytest.raises(BadInput, match="one token covers several words"):
-        attnscope.survey("demo", [cannot] * 4, ["part_of_speech"])
+    found = attnscope.survey("demo", [cannot] * 4, ["part_of_speech"])
+    assert (found.card["skipped"], found.card["words"], found.card["words_without_token"]) == ({}, 8, 4)
+    assert set(found["part_of_speech"].result()["tag"]) == {"AUX", "PART"}
+    assert "Words without a token: 4 of 8 (50.0%), since a token that covers several words counts as" in found.summary()
+    assert attnscope.survey("demo", [cannot] * 4, ["distance"]).card["words_without_token"] == 0

@@ -8,8 +8,21 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from attnscope.statistics import STATISTICS, Batch, Frame, LayerAttention, Reading, merged, roles, with_errors
-from attnscope.statistics.roles import NEEDED
+from attnscope.statistics import (
+    FAMILIES,
+    STATISTICS,
+    Batch,
+    Frame,
+    LayerAttention,
+    Reading,
+    RoleExemplars,
+    merged,
+    role_symbol,
+    roles,
+    with_errors,
+)
+from attnscope.statistics.role_symbols import LETTERS, RELATION_LETTERS
+from attnscope.statistics.roles import BOUND, NEEDED, ONE_TOKEN, POSITIONS, REPEATS, RESTS, SINKS, TAG_NAMES
 from attnscope.syntax import Sentence
 
 Attend = Callable[[Reading, int], dict[int, float] | int]
@@ -222,6 +235,71 @@ def test_roles_between_special_tokens() -> None:
     )
 
 
+def partly(share: float, rest: Attend) -> Attend:
+    """A share goes to the two special tokens, the rest elsewhere."""
+
+    def attend(one: Reading, query: int) -> dict[int, float]:
+        found = rest(one, query)
+        shares = found if isinstance(found, dict) else {found: 1.0}
+        ends = {0: share / 2, len(one) - 1: share / 2}
+        return {key: ends.get(key, 0) + (1 - share) * shares.get(key, 0) for key in {*ends, *shares}}
+
+    return attend
+
+
+def test_a_head_with_most_of_its_attention_on_special_tokens_is_not_called_broad() -> None:
+    dice = random.Random(12)
+    readings = [reading(dice, place, framed=True) for place in range(60)]
+
+    def inside(one: Reading, query: int) -> dict[int, float]:
+        return {key: 1 / (len(one) - 2) for key in range(1, len(one) - 1)}
+
+    heads = [partly(share, inside) for share in (0.79, 0.3)] + [partly(0.6, lambda one, query: max(query - 1, 0))]
+    table = roles(tables_of(readings, heads, causal=False, null="special"))
+    assert table["role"].tolist() == ["rests on special tokens", "broad", "previous token"]
+    assert table["also"].iloc[0].startswith("broad")
+    assert table["also"].iloc[2].startswith("rests on special tokens")
+    assert table["evidence"].iloc[0].startswith("79% of all its attention (")
+    assert math.isclose(table["value"].iloc[0], 0.79, abs_tol=1e-6)
+
+
+def test_every_role_has_letters_of_its_own_in_its_colour_and_what_says_little_is_grey() -> None:
+    ours = [*POSITIONS.values(), *REPEATS.values(), *SINKS.values(), *RESTS.values(), *LETTERS]
+    ours += [f"{direction} {words}" for direction in ("to", "from") for words in TAG_NAMES.values()]
+    relations = [*RELATION_LETTERS, "nsubj:pass", "aux:pass", "acl:relcl", "nmod:poss", "cc:preconj", "compound:prt"]
+    ours += [name for relation in relations for name in (f"{relation} → its head", f"head → its {relation}")]
+    assert len({role_symbol(role) for role in ours}) == len(set(ours))
+    assert all(0 < len(role_symbol(role).letters) <= 3 for role in ours)
+    grey = {role for role in ours if FAMILIES[role_symbol(role).family] == "at rest"}
+    assert grey == {*SINKS.values(), *RESTS.values(), *("broad", "mixed"), ONE_TOKEN, *BOUND}
+    assert role_symbol("det → its head").family == 0
+
+
+def test_the_cases_of_a_role_are_pairs_that_it_speaks_of() -> None:
+    """The largest weights lie elsewhere: on the first token."""
+    dice = random.Random(13)
+    readings = [reading(dice, place) for place in range(8)]
+    relations = tuple(sorted({name for one in readings for name in one.sentence.relations}))
+    frame = Frame(1, 3, False, "none", ("ADJ", "ADV", "DET", "NOUN", "VERB"), relations)
+
+    def mostly_first(one: Reading, query: int) -> dict[int, float]:
+        return {key: 0.7 * (key == 0) + 0.3 * share for key, share in spread(one, query, causal=False).items()}
+
+    names = ["det → its head", "to adjectives", "broad"]
+    cases = RoleExemplars.after(pd.DataFrame({"layer": 0, "head": [0, 1, 2], "role": names}), frame)
+    cases.update(LayerAttention(Batch(readings, frame), 0, padded(readings, [mostly_first] * 3)))
+    table = RoleExemplars.table(cases.state())
+    assert set(table["head"]) == {0, 1}
+    assert table.groupby("head").size().max() == 5
+    by_text = {one.sentence.text: one.sentence for one in readings}
+    for row in table.itertuples():
+        sentence = by_text[row.text]
+        if row.head == 0:
+            assert (sentence.relations[row.query], sentence.heads[row.query]) == ("det", row.key)
+        else:
+            assert sentence.tags[row.key] == "ADJ"
+
+
 def test_punctuation_as_a_sink() -> None:
     dice = random.Random(4)
     readings = []
@@ -285,7 +363,9 @@ def test_one_token_of_a_part_of_speech_is_not_the_part_of_speech() -> None:
     table = roles(tables)
     assert table["role"].tolist() == [sink, sink, "to determiners", "to verbs"]
     assert not table["also"].iloc[:2].str.contains("determiners").any()
-    assert table["evidence"].iloc[0].startswith(f"{table['value'].iloc[0]:.0%} of the attention that counts goes to")
+    assert (
+        table["evidence"].iloc[0].startswith(f"{table['value'].iloc[0]:.0%} of its attention, sinks left out, goes to")
+    )
     measured = tables["null_attention"]
     assert table["value"].iloc[0] == measured["one_token"].iloc[0] > 0.6
     assert table["error"].iloc[0] == measured["one_token_error"].iloc[0] > 0
@@ -324,4 +404,4 @@ def test_the_words_for_tags() -> None:
     assert table["role"].tolist() == ["to proper nouns", "from own"]
     assert table["value"].tolist() == [0.7, 0.8]
     assert math.isclose(table["error"].iloc[0], 0.01)
-    assert table["evidence"].iloc[0].startswith("70% of the attention that counts goes to proper nouns (")
+    assert table["evidence"].iloc[0].startswith("70% of its attention, sinks left out, goes to proper nouns (")

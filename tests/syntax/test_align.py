@@ -51,11 +51,15 @@ def test_a_token_over_two_words_belongs_to_the_one_it_covers_more_of() -> None:
     assert words(Sentence(("ab", "cd"), spaces=(False, True)), (0, 1), (1, 3), (3, 4)) == (0, 0, 1)
 
 
+def test_a_token_over_whole_words_belongs_to_the_longest_and_of_equals_to_the_first() -> None:
+    assert words(PLAYING, (0, 5), (6, 10), (11, 18)) == (1, 2, 3), "n't is longer than do"
+    assert words(PLAYING, (0, 2), (2, 5), (5, 18)) == (0, 1, 3)
+    assert words(Sentence((")", "."), spaces=(False, True)), (0, 2)) == (0,)
+
+
 @pytest.mark.parametrize(
     ("offsets", "reason"),
     [
-        ([(0, 5), (6, 10), (11, 18)], "one token covers several words"),
-        ([(0, 2), (2, 5), (5, 18)], "one token covers several words"),
         ([(0, 2), (2, 5), (6, 10)], "a word has no token"),
         ([(0, 2), (2, 5), (10, 11), (11, 18)], "a word has no token"),
         ([(0, 2), (2, 5), (6, 6), (11, 18)], "a word has no token"),
@@ -95,27 +99,21 @@ def test_words_cut_at_random_are_found_again(drawn: list[tuple[int, bool]], data
     assert words(sentence, *offsets) == tuple(expected)
 
 
-@pytest.mark.parametrize(("model", "share"), [("minilm", 0.96), ("smollm2", 0.94)])
-def test_real_tokenizers_over_a_real_treebank(
-    real_model: Callable[[str], Path], ewt: Path, model: str, share: float
-) -> None:
+@pytest.mark.parametrize("model", ["minilm", "smollm2"])
+def test_real_tokenizers_over_a_real_treebank(real_model: Callable[[str], Path], ewt: Path, model: str) -> None:
+    """No sentence is skipped, and less than one word in a hundred has no token."""
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(real_model(model))
-    outcomes = Counter[str]()
+    counts = Counter[str]()
     for sentence in islice(read_conllu(ewt), 600):
         encoded = tokenizer(sentence.text, return_offsets_mapping=True, return_special_tokens_mask=True)
         special = [bool(mark) for mark in encoded["special_tokens_mask"]]
-        try:
-            found = words_of_tokens(sentence.spans, encoded["offset_mapping"], special)
-        except Unaligned as error:
-            outcomes[error.reason] += 1
-            continue
-        outcomes["aligned"] += 1
+        found = words_of_tokens(sentence.spans, encoded["offset_mapping"], special)
         content = [word for word in found if word is not None]
         assert [word is None for word in found] == special
         assert content == sorted(content)
-        assert set(content) == set(range(len(sentence)))
-    # What is left over is contractions such as "don't", cut as "don" and "'t", and signs joined to one token.
-    assert set(outcomes) == {"aligned", "one token covers several words"}
-    assert outcomes["aligned"] / outcomes.total() > share, outcomes
+        counts["words"] += len(sentence)
+        counts["without"] += len(sentence) - len(set(content))
+    # Those are signs joined to one token, and contractions such as "cannot" and "gonna".
+    assert 0 < counts["without"] < 0.01 * counts["words"], counts

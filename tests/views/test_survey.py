@@ -74,10 +74,18 @@ def test_bars_are_those_of_the_survey(tables, card, make_by_layer):
     assert statistic_of(survey(tables, card), "patterns")["byLayer"] is None
 
 
-def test_roles_come_most_frequent_first(tables, card):
+def test_roles_come_syntax_first_and_look_the_same_in_every_survey(tables, card):
     roles = survey(tables, card).payload["roles"]
     counts = tables["roles"]["role"].value_counts()
-    assert [counts[name] for name in roles["names"]] == sorted(counts, reverse=True)
+    assert roles["colours"] == sorted(roles["colours"])
+    assert roles["names"][0] == "nsubj → its verb"
+    few = tables["roles"].groupby("role").head(1)
+    other = survey({**tables, "roles": few}, card).payload["roles"]
+    drawn = [
+        dict(zip(one["names"], zip(one["letters"], one["colours"], strict=True), strict=True)) for one in (roles, other)
+    ]
+    assert drawn[0] == drawn[1]
+    assert set(drawn[0]) == set(counts.index)
     places = unpacked(roles["place"]).astype(int).flatten()
     assert [roles["names"][place] for place in places] == tables["roles"]["role"].tolist()
     assert roles["evidence"] == tables["roles"]["evidence"].tolist()
@@ -178,8 +186,10 @@ def test_the_roles_are_printed_with_letters_and_a_legend(tables, card, tmp_path)
     counts = tables["roles"]["role"].value_counts()
     assert {f"{name}  {count}" for name, count in counts.items()} <= set(texts)
     # each letter once for each of its heads, and once in the legend
-    letters = dict(zip(view.payload["roles"]["names"], "ABCDEFGHIJ", strict=False))
-    assert all(texts.count(letters[name]) == count + 1 for name, count in counts.items())
+    letters = dict(zip(view.payload["roles"]["names"], view.payload["roles"]["letters"], strict=True))
+    for letter in letters.values():
+        alike = [name for name in letters if letters[name] == letter]
+        assert texts.count(letter) == sum(counts[name] + 1 for name in alike)
     assert "Framed: layer 2, head 3." in view.figure().caption
     pale = chosen(view, role="broad")
     assert "Heads of other roles than broad are pale." in pale.figure().caption

@@ -139,7 +139,7 @@ def _goal(
         hidden = getattr(output, "last_hidden_state", None)
         if request.target != SUM or hidden is None:
             raise BadInput(
-                f"{type(reader.model).__name__} answers nothing here to take a gradient of: give target={SUM!r}."
+                f"{type(reader.model).__name__} gives no prediction to take a gradient of: give target={SUM!r}."
             )
         return Target(SUM, None, "logit"), (readout.to(hidden) @ hidden[row, : len(readout)]).sum()
     probabilities = reader.probabilities(logits)

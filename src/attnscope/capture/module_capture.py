@@ -84,7 +84,7 @@ def capture_module(reader: ModuleReader, items: Sequence[Item], request: Request
         of_layers: list[Tensor] = []
         if request.gradients:
             if logits is None:
-                raise BadInput(f"{type(reader.module).__name__} answers nothing here to take a gradient of.")
+                raise BadInput(f"{type(reader.module).__name__} gives no prediction to take a gradient of.")
             found = [reader.target(request.target, request.quantity, row.detach()) for row in logits]
             targets = list(found)
             value = sum_of(reader, found, logits)

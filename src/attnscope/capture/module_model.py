@@ -162,7 +162,7 @@ class ModuleModel:
                 output = self.reader.feeder.run(batch)
         logits = self.reader.logits(output)
         if logits is None:
-            raise BadInput(f"{type(self.model).__name__} answers nothing here, so it has no probabilities.")
+            raise BadInput(f"{type(self.model).__name__} gives no prediction, so it has no probabilities.")
         return logits
 
     def _item(self, text: Text, truncate: bool) -> Item:

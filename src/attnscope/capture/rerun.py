@@ -51,7 +51,7 @@ def probabilities(reader: Reader, items: Sequence[Inputs]) -> Float[Tensor, "ite
     for row, item in enumerate(ids):
         logits = reader.logits(output, row, item)
         if logits is None:
-            raise BadInput(f"{type(reader.model).__name__} answers nothing here, so it has no probabilities.")
+            raise BadInput(f"{type(reader.model).__name__} gives no prediction, so it has no probabilities.")
         rows.append(reader.probabilities(logits).cpu())
     return torch.stack(rows)
 
@@ -85,7 +85,7 @@ def _value(reader: Reader, output: Any, row: int, item: Ids, target: Target) -> 
         return target_value(target, logits, reader.probabilities(logits))
     hidden = getattr(output, "last_hidden_state", None)
     if target.index is not None or hidden is None:
-        raise BadInput(f"{type(reader.model).__name__} answers nothing here, so {target} has no value.")
+        raise BadInput(f"{type(reader.model).__name__} gives no prediction, so {target} has no value.")
     length = len(item.get("decoder_input_ids", item["input_ids"]))
     read: Tensor = distribution(reader.position(item), length).to(hidden) @ hidden[row, :length]
     return read.sum()

@@ -46,12 +46,12 @@ PACKAGES = {
 }
 """What else must be installed: the package, and the extra that brings it."""
 
+PAPERS = ("vig2019", "abnar2020", "wu2020", "sun2020", "snell2021")
+
 
 @resumable()
 def reproduce(
-    paper: Annotated[
-        str, typer.Argument(help="The paper to run again: vig2019, abnar2020, wu2020, sun2020, snell2021.")
-    ],
+    paper: Annotated[str, typer.Argument(help=f"The paper to run again: {', '.join(PAPERS)}.")],
     scale: Annotated[
         str,
         typer.Option(
@@ -113,10 +113,10 @@ def reproduce(
 
     Example: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019
     """
+    if paper not in PAPERS:  # told before the papers themselves are imported, which takes seconds
+        raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(PAPERS)}.")
     with working(f"Preparing {paper}"):
         from ..reproduce import EXPERIMENTS
-    if paper not in EXPERIMENTS:
-        raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(EXPERIMENTS)}.")
     given = {
         "model": model,
         "encoder": encoder,

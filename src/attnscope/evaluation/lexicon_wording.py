@@ -38,8 +38,9 @@ def probability(p: float) -> str:
 def sentences(
     regressions: pd.DataFrame, correlations: pd.DataFrame, heads: pd.DataFrame, card: Mapping[str, Any]
 ) -> list[str]:
-    """The study in words: what was matched, the shape for each method, how methods agree, what heads do."""
+    """The study in words: yes or no, what was matched, the shape for each method, how methods agree, what heads do."""
     return [
+        answer(regressions),
         *_matched(card),
         *_shapes(regressions),
         *_agreement(correlations),
@@ -47,6 +48,21 @@ def sentences(
         *(f"Left out: {name}. {why}" for name, why in card["left_out"].items()),
         CAVEAT,
     ]
+
+
+def answer(regressions: pd.DataFrame) -> str:
+    """Whether words that people find emotional get higher scores: a U that the length correction leaves standing."""
+    found = {
+        str(method): all(shape(row) == TURNING[0] for _, row in rows.iterrows())
+        for method, rows in regressions.groupby("method", sort=False)
+    }
+    yes, no = ([method for method, holds in found.items() if holds is kind] for kind in (True, False))
+    what = "words that people find very positive or very negative get higher scores than neutral ones"
+    if not no:
+        return f"Yes: {what}, by {', '.join(yes)}, with and without the correction for length."
+    if not yes:
+        return f"No: by none of {', '.join(no)} is it so that {what}, once length is corrected for."
+    return f"By some methods: {what} by {', '.join(yes)}, but not by {', '.join(no)}, once length is corrected for."
 
 
 def _matched(card: Mapping[str, Any]) -> Iterator[str]:

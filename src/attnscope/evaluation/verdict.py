@@ -28,16 +28,32 @@ def headline(table: pd.DataFrame) -> pd.DataFrame:
 def verdict(table: pd.DataFrame) -> list[str]:
     """Which method follows the model's behaviour here, by how much above its best baseline, and which does not."""
     rows = headline(table)
-    said = [sentence for against in rows["against"].unique() for sentence in _about(rows, table, str(against))]
     texts = int(rows["texts"].max())
     if texts < FEW_TEXTS:
-        said.append(f"This rests on only {counted(texts, 'text')}: take the intervals as rough.")
-    return [*said, CAVEAT]
+        read = f"Only {counted(texts, 'text')} {'was' if texts == 1 else 'were'} read"
+        return [f"{read}, so these are figures without a verdict: it takes at least {FEW_TEXTS}.", CAVEAT]
+    details = [sentence for against in rows["against"].unique() for sentence in _about(rows, table, str(against))]
+    return [_conclusion(rows), *details, CAVEAT]
+
+
+def _conclusion(rows: pd.DataFrame) -> str:
+    """One sentence for all that the methods were held against."""
+    measures = rows["against"].map(lambda against: _measure(str(against)))
+    chosen = rows[(rows["measure"] == measures) & ~rows["method"].isin(BASELINES)].dropna(subset=["value", "above"])
+    ways, by_method = chosen["against"].nunique(), chosen.assign(clear=chosen["above_low"] > 0).groupby("method")
+    ranked = by_method[["clear", "value"]].agg({"clear": "sum", "value": "mean"}).sort_values(["clear", "value"])
+    if ranked.empty or ranked["clear"].max() == 0:
+        return (
+            "Conclusion: no method follows this model clearly better than a baseline does: read none as an explanation."
+        )
+    best, count = ranked.index[-1], int(ranked["clear"].iloc[-1])
+    where = "in what was measured" if ways == 1 else f"in {count} of {ways} comparisons"
+    return f"Conclusion: {best} follows this model best, clearly above its best baseline {where}."
 
 
 def _about(rows: pd.DataFrame, table: pd.DataFrame, against: str) -> Iterator[str]:
     """What the rows held against one thing say."""
-    measure = "comprehensiveness" if against == ERASURE else "spearman"
+    measure = _measure(against)
     chosen = rows[(rows["against"] == against) & (rows["measure"] == measure) & ~rows["method"].isin(BASELINES)]
     chosen = chosen.dropna(subset=["value", "above"]).sort_values("value", ascending=False)
     above, below = chosen["above_low"] > 0, chosen["above_high"] < 0
@@ -55,11 +71,17 @@ def _about(rows: pd.DataFrame, table: pd.DataFrame, against: str) -> Iterator[st
             f" ({best['baseline']})."
         )
     if above.sum() > 1:
-        yield f"Above every baseline there too: {_listed(chosen[above].iloc[1:])}."
+        yield f"Clearly better than their best baseline there too: {_listed(chosen[above].iloc[1:])}."
     if (~above & ~below).any():
-        yield f"Not to be told from its best baseline there: {_listed(chosen[~above & ~below])}."
+        yield (
+            "May be no better than their best baseline there, since the interval of the difference includes zero:"
+            f" {_listed(chosen[~above & ~below])}."
+        )
     if below.any():
-        yield f"Below its best baseline there, so not to be read as an explanation here: {_listed(chosen[below])}."
+        yield (
+            "Clearly worse than their best baseline there, so not to be read as an explanation here:"
+            f" {_listed(chosen[below])}."
+        )
     if better := list(_better_layers(table, against, measure)):
         yield f"Clearly better at another layer (picked on these texts, so try it on others): {', '.join(better)}."
 
@@ -80,6 +102,11 @@ def _better_layers(table: pd.DataFrame, against: str, measure: str) -> Iterator[
                 yield f"{method} at {best['layer']} ({best['value']:.2f}, not {own.iloc[0]['value']:.2f})"
 
 
+def _measure(against: str) -> str:
+    """The figure that counts where methods are held against something."""
+    return "comprehensiveness" if against == ERASURE else "spearman"
+
+
 def _words(against: str) -> tuple[str, str]:
     """What a method is held against, and the figure that says how well it does."""
     if against == ERASURE:
@@ -92,7 +119,9 @@ def _span(row: "pd.Series[float]") -> str:
 
 
 def _listed(rows: pd.DataFrame) -> str:
+    """Each method with its value, and its difference from its best baseline with the interval."""
     return ", ".join(
-        f"{method} {value:.2f} ({above:+.2f})"
-        for method, value, above in zip(rows["method"], rows["value"], rows["above"], strict=True)
+        f"{row['method']} {row['value']:.2f} (difference {row['above']:+.2f}"
+        f" [{row['above_low']:+.2f}, {row['above_high']:+.2f}])"
+        for row in rows.to_dict("records")
     )

@@ -1,22 +1,27 @@
 """A claim of a paper, judged: what the paper found, what was found here, and whether that is the same."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import BadInput
+from ..numerals import counted
 from ..record.schema import Label, Words, checked, json_of, rows_from_json
 
 CLAIMS = "claims.json"
-VERDICTS = {True: "holds", False: "does not hold", None: "not measured"}
+VERDICTS = {True: "holds", False: "does not hold"}
+NOTHING = "–"
+"""What stands for a figure where there is none."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """One claim. `statement` says what is claimed and when it counts as true, as fixed before anything was measured.
 
-    `paper` and `here` are the figures of both. `holds` is None where it was not measured, and `note` then says why.
+    `paper` and `here` are the figures of both. `holds` is None where it was not measured, or what was measured does not
+    decide it, and `note` then says why.
     """
 
     id: Label
@@ -29,7 +34,14 @@ class Claim:
     @property
     def verdict(self) -> str:
         """The judgement in words."""
+        if self.holds is None:
+            return "not measured" if self.here == NOTHING else "no verdict"
         return VERDICTS[self.holds]
+
+    @property
+    def claimed(self) -> str:
+        """What is claimed, without the rule."""
+        return self.statement.partition(" Holds if ")[0]
 
 
 def claims_json(claims: Iterable[Claim]) -> str:
@@ -57,10 +69,12 @@ def count(claims: Iterable[Claim]) -> str:
     >>> count([Claim("a", "", "", "", True, ""), Claim("b", "", "", "", None, "")])
     '1 of 2 claims holds, 0 do not hold, 1 was not measured'
     """
-    verdicts = [claim.holds for claim in claims]
-    true, false, unknown = (sum(verdict is kind for verdict in verdicts) for kind in (True, False, None))
-    claimed = "claim" if len(verdicts) == 1 else "claims"
+    verdicts = Counter(claim.verdict for claim in claims)
+    true, false, unknown = (verdicts[verdict] for verdict in (*VERDICTS.values(), "not measured"))
+    claimed = "claim" if verdicts.total() == 1 else "claims"
+    undecided = f", {counted(verdicts['no verdict'], 'has', 'have')} no verdict" if verdicts["no verdict"] else ""
     return (
-        f"{true} of {len(verdicts)} {claimed} {'holds' if true == 1 else 'hold'}, "
+        f"{true} of {verdicts.total()} {claimed} {'holds' if true == 1 else 'hold'}, "
         f"{false} {'does' if false == 1 else 'do'} not hold, {unknown} {'was' if unknown == 1 else 'were'} not measured"
+        f"{undecided}"
     )

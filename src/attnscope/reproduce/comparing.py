@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from ..errors import BadInput
-from .claims import Claim, count, read_claims
-from .document import Block, Code, Document, Figure, Heading, Link, Paragraph, Strong, Table, Words
+from .claims import NOTHING, Claim, count, read_claims
+from .document import Block, Document, Figure, Heading, Link, Paragraph, Strong, Table, Words
+from .telling import said
 from .writing import REPORT, SURVEY, Reproduction, write_reproduction
 
 TITLE = "Reproductions side by side"
@@ -38,7 +39,7 @@ def compare(
             raise BadInput(f"{name} is no reproduction of the same paper as the others: its claims are not theirs.")
     together = [_together({name: of_run[place] for name, of_run in claims.items()}) for place in range(len(ids))]
     rows: list[Sequence[Words]] = [
-        [[Code(ids[place])], *(_short(of_run[place]) for of_run in claims.values())] for place in range(len(ids))
+        [said(together[place]), *(_short(of_run[place]) for of_run in claims.values())] for place in range(len(ids))
     ]
     counts: list[Sequence[Words]] = [[name, count(of_run), _link(out, runs[name])] for name, of_run in claims.items()]
     blocks: list[Block] = [
@@ -64,12 +65,13 @@ def compare(
 def _together(of_runs: Mapping[str, Claim]) -> Claim:
     """One claim for all runs."""
     first = next(iter(of_runs.values()))
+    measured = any(claim.here != NOTHING for claim in of_runs.values())
     verdicts = [claim.holds for claim in of_runs.values() if claim.holds is not None]
     return Claim(
         first.id,
         first.statement,
         first.paper,
-        "; ".join(f"{name}: {claim.here}" for name, claim in of_runs.items()),
+        "; ".join(f"{name}: {claim.here}" for name, claim in of_runs.items()) if measured else NOTHING,
         all(verdicts) if verdicts else None,
         f"Holds in {sum(verdicts)} of {len(verdicts)} runs that measured it." if verdicts else first.note,
     )

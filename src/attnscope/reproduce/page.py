@@ -37,14 +37,23 @@ h1 { font-size: 28px; line-height: 36px; } h2 { font-size: 22px; line-height: 28
 h3 { font-size: 16px; line-height: 24px; margin: 24px 0 4px; } h1, h2, h3 { font-weight: 600; }
 p, figcaption { max-width: 76ch; } p { margin: 8px 0; } figure { margin: 24px 0; }
 figcaption { color: var(--quiet); font-size: 14px; line-height: 20px; margin-top: 8px; }
-/* drawn for paper, so it stays on paper when the page is dark */
 img { display: block; max-width: 100%; height: auto; background: #ffffff; border: 1px solid var(--line);
   padding: 12px; box-sizing: border-box; }
+/* drawn for paper: in the dark, light and dark change places and every colour keeps its hue */
+@media (prefers-color-scheme: dark) { img { filter: invert(0.93) hue-rotate(180deg); } }
 .scroll { overflow-x: auto; margin: 16px 0; } table { border-collapse: collapse; font-size: 14px; line-height: 20px; }
 th, td { text-align: start; vertical-align: baseline; padding: 6px 16px 6px 0; border-bottom: 1px solid var(--line);
   min-width: 4em; overflow-wrap: normal; }
-th { font-weight: 600; } td:first-child { white-space: nowrap; } code { font: 14px/20px ui-monospace, monospace; }
+th { font-weight: 600; } code { font: 14px/20px ui-monospace, monospace; }
+td code { font-size: 12px; color: var(--quiet); }
 strong { font-weight: 700; } a { color: inherit; }
+/* on a narrow screen a row stands on its side: each cell on a line of its own, behind the name of its column */
+@media (max-width: 640px) {
+  thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  table, tbody, tr, td { display: block; } tr { padding: 8px 0; border-bottom: 1px solid var(--line); }
+  td { border: 0; padding: 2px 0; overflow-wrap: anywhere; } td:empty { display: none; }
+  td[data-name]::before { content: attr(data-name) ": "; color: var(--quiet); }
+}
 """.strip()
 
 
@@ -68,7 +77,7 @@ def _block(block: Block, drawings: Mapping[str, Path]) -> str:
             return f"<p>{_line(block.words)}</p>"
         case Table():
             names = "".join(f"<th scope=col>{escape(name)}</th>" for name in block.names)
-            rows = "\n".join(f"<tr>{''.join(f'<td>{_line(cell)}</td>' for cell in row)}</tr>" for row in block.rows)
+            rows = "\n".join(f"<tr>{''.join(map(_cell, block.names, row))}</tr>" for row in block.rows)
             table = f"<table><thead><tr>{names}</tr></thead><tbody>\n{rows}</tbody></table>"
             return f"<div class=scroll tabindex=0 role=region aria-label=table>{table}</div>"
         case Figure():
@@ -77,6 +86,11 @@ def _block(block: Block, drawings: Mapping[str, Path]) -> str:
             wide, high = (round(inches * PIXELS) for inches in block.plot.figure.get_size_inches())
             image = f'<img src="{source}" width={wide} height={high} alt="{escape(block.plot.caption)}">'
             return f"<figure>{image}<figcaption>{_line(block.words)}</figcaption></figure>"
+
+
+def _cell(name: str, words: Words) -> str:
+    """A cell that knows the name of its column, which a narrow screen puts before it."""
+    return f'<td data-name="{escape(name)}">{_line(words)}</td>' if name else f"<td>{_line(words)}</td>"
 
 
 def _line(words: Words) -> str:

@@ -9,20 +9,19 @@ from .document import Block, Code, Heading, Paragraph, Strong, Table, Words
 def claims_blocks(claims: Sequence[Claim]) -> list[Block]:
     """The claims at one glance."""
     rows: list[Sequence[Words]] = [
-        [[Code(claim.id)], claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
+        [said(claim), claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
         for claim in claims
     ]
     return [
         Heading("What holds"),
         Paragraph(f"{count(claims)}. The rule of each stands below; a claim is about this model and these texts."),
         Table(["claim", "paper", "here", "verdict"], rows),
-        *(Paragraph(f"{verdict}: {', '.join(ids)}.") for verdict, ids in _by_verdict(claims).items() if ids),
     ]
 
 
-def _by_verdict(claims: Sequence[Claim]) -> dict[str, list[str]]:
-    failed = [claim.id for claim in claims if claim.holds is False]
-    return {"Not so here": failed, "Not measured": [claim.id for claim in claims if claim.holds is None]}
+def said(claim: Claim) -> Words:
+    """A claim as a sentence, with the name by which files know it."""
+    return [f"{claim.claimed} ", Code(claim.id)]
 
 
 def details_blocks(claims: Sequence[Claim]) -> list[Block]:

@@ -12,7 +12,7 @@ from ..engine import checked_folder
 from ..errors import BadInput
 from ..files import written_atomically
 from ..views.printing import Plot
-from .claims import CLAIMS, Claim, claims_json, count
+from .claims import CLAIMS, NOTHING, Claim, claims_json, count
 from .document import Document
 from .markdown import markdown_of
 from .page import page_of
@@ -38,13 +38,16 @@ class Reproduction:
 
     def summary(self) -> str:
         """What each claim has come to, the paper's figure above ours, and how many hold."""
-        lines = [
-            f"{claim.id}: {claim.verdict}"
-            + (f". {claim.note}" if claim.holds is None else f"\n    paper  {claim.paper}\n    here   {claim.here}")
-            for claim in self.claims
-        ]
+        lines = [f"{claim.claimed} ({claim.id}): {claim.verdict}{self._figures(claim)}" for claim in self.claims]
         last = [f"{count(self.claims).capitalize()}.", *([self.caution] if self.caution else [])]
         return "\n".join([self.title, *lines, *last])
+
+    def _figures(self, claim: Claim) -> str:
+        """Both figures, or why there are none; why there is no verdict, unless the caution says it of all."""
+        if claim.here == NOTHING:
+            return f". {claim.note}"
+        why = f"\n    note   {claim.note}" if claim.holds is None and not self.caution else ""
+        return f"\n    paper  {claim.paper}\n    here   {claim.here}{why}"
 
     def to_json(self) -> list[dict[str, Any]]:
         """The claims as plain data."""

@@ -16,6 +16,8 @@ from .observing import observer
 from .part_of_speech import PartOfSpeech
 from .patterns import Patterns
 from .reading import Reading
+from .role_exemplars import RoleExemplars
+from .role_symbols import FAMILIES, role_symbol
 from .roles import NEEDED, roles
 from .statistic import PARSE, TAGS, Accumulator, Statistic
 from .uncertainty import merged, with_errors
@@ -35,12 +37,14 @@ STATISTICS: dict[str, type[Any]] = {
 }
 """Every statistic by its name. `roles` is told from the tables of these."""
 
-ROLES = "roles"
+ROLES, ROLE_EXEMPLARS = "roles", "role_exemplars"
 
 __all__ = [
+    "FAMILIES",
     "NEEDED",
     "PARSE",
     "ROLES",
+    "ROLE_EXEMPLARS",
     "STATISTICS",
     "TAGS",
     "Accumulator",
@@ -49,10 +53,12 @@ __all__ = [
     "LayerAttention",
     "Null",
     "Reading",
+    "RoleExemplars",
     "Statistic",
     "checked_null",
     "merged",
     "observer",
+    "role_symbol",
     "roles",
     "with_errors",
 ]

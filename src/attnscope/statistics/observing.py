@@ -1,6 +1,7 @@
 """Shows a layer's attention to the statistics, a few sentences at a time so that the work stays small and near."""
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -8,14 +9,22 @@ from torch import Tensor
 from .batch import Batch, Frame
 from .layer import LayerAttention
 from .reading import Reading
-from .statistic import Accumulator
 
 PART_ELEMENTS = {"cpu": 2**20, "cuda": 2**25}
 """Weights that are reduced together: on a CPU what stays in its cache, and keeps the memory beside the model small."""
 
 
+@runtime_checkable
+class Watcher(Protocol):
+    """What can be shown a layer of a batch."""
+
+    def update(self, attention: LayerAttention) -> None:
+        """Take in one layer of one batch."""
+        ...
+
+
 def observer(
-    readings: Sequence[Reading], frame: Frame, statistics: Sequence[Accumulator]
+    readings: Sequence[Reading], frame: Frame, statistics: Sequence[Watcher]
 ) -> Callable[[int, Float[Tensor, "text head query key"]], None]:
     """What is called with each layer of a batch, in order; the batch is laid out once, when its size is known."""
     parts: list[tuple[slice, Batch]] = []

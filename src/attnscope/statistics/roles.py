@@ -2,8 +2,9 @@
 
 A position and a part of speech must beat chance, a relation the best fixed offset and what other tokens give to the
 same targets. A part of speech must also be attended to as such: where one token of each sentence gets most of it, the
-head looks at that token, which may be another sink. Where nothing stands out, the head is called by what its attention
-is bound to, positions or content.
+head looks at that token, which may be another sink. Where nothing stands out, a head that gives most of its attention
+to special tokens or to another sink rests there, as most heads of BERT do (Clark et al. 2019, section 3.2); one that
+does not is called by what its attention is bound to, positions or content.
 """
 
 import math
@@ -13,6 +14,8 @@ import pandas as pd
 
 RESTING = 0.9
 """A head that gives more than this to one sink does nothing else that counts."""
+RESTS_FROM = 0.5
+"""A head that gives most of its attention to a sink rests there, unless the other part has a name."""
 POSITION_SHARE, REPEAT_SHARE, TAG_SHARE, FOCUS_SHARE = 0.4, 0.2, 0.3, 0.3
 REPEAT_LIFT, TAG_LIFT = 4.0, 2.0
 MOST = 0.5
@@ -46,10 +49,16 @@ TAG_NAMES = {
 POSITIONS = {"previous": "previous token", "next": "next token", "same": "same token"}
 REPEATS = {"repeated": "repeated token", "induction": "induction (what followed last time)"}
 SINKS = {"first": "first token (sink)", "special": "special tokens (sink)", "punctuation": "punctuation (sink)"}
+RESTS = {
+    "special": "rests on special tokens",
+    "first": "rests on the first token",
+    "punctuation": "rests on punctuation",
+}
 ONE_TOKEN = "one token of each sentence"
 COLUMNS = ["layer", "head", "role", "value", "error", "evidence", "gain"]
 HEAD = ["layer", "head"]
-MIXED = "mixed"
+BROAD, MIXED = "broad", "mixed"
+BOUND = ("bound to position", "bound to content")
 
 NEEDED = ("patterns", "null_attention", "entropy", "variability", "part_of_speech", "dependency_alignment")
 """The tables that roles are told from, as far as they are there; `patterns` must be."""
@@ -78,7 +87,7 @@ def _doubt(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _candidates(tables: Mapping[str, pd.DataFrame]) -> list[pd.DataFrame]:
-    found = [_patterns(tables["patterns"])]
+    found = [_patterns(tables["patterns"]), _at_rest(tables["patterns"])]
     if "null_attention" in tables:
         found.append(_one_token(tables["null_attention"]))
     if "entropy" in tables:
@@ -97,7 +106,7 @@ def _patterns(table: pd.DataFrame) -> pd.DataFrame:
     sink = pattern.isin(SINKS) & (value >= RESTING)
     chosen = table[position | repeat | sink]
     evidence = [
-        f"{row.value:.0%} of {'all its attention' if row.pattern in SINKS else 'the attention that counts'}"
+        f"{row.value:.0%} of {'all its attention' if row.pattern in SINKS else 'its attention, sinks left out'}"
         f" ({row.chance:.0%} by chance)."
         for row in chosen.itertuples()
     ]
@@ -106,12 +115,22 @@ def _patterns(table: pd.DataFrame) -> pd.DataFrame:
     return _named(chosen, chosen["pattern"].map({**POSITIONS, **REPEATS, **SINKS}), evidence, gain)
 
 
+def _at_rest(table: pd.DataFrame) -> pd.DataFrame:
+    """Most of its attention rests, but not all: where the rest of it has no better name, this is what the head does."""
+    order = {pattern: place for place, pattern in enumerate(RESTS)}  # [CLS] is the first token and special: special
+    chosen = table[table["pattern"].isin(RESTS) & table["value"].between(RESTS_FROM, RESTING, inclusive="left")]
+    chosen = chosen.sort_values("pattern", key=lambda names: names.map(order), kind="stable").drop_duplicates(HEAD)
+    evidence = [f"{row.value:.0%} of all its attention ({row.chance:.0%} by chance)." for row in chosen.itertuples()]
+    # before those names of the rest that say how it looks but not at what, which follow with the same gain
+    return _named(chosen, chosen["pattern"].map(RESTS), evidence, pd.Series(LEAST_GAIN, index=chosen.index))
+
+
 def _one_token(table: pd.DataFrame) -> pd.DataFrame:
     share, chance = table["one_token"], table["one_token_chance"]
     # the bar of parts of speech, since it is those that such a head is taken for
     chosen = table[(share >= TAG_SHARE) & (share >= TAG_LIFT * chance)]
     evidence = [
-        f"{row.one_token:.0%} of the attention that counts goes to one token of each sentence"
+        f"{row.one_token:.0%} of its attention, sinks left out, goes to one token of each sentence"
         f" ({row.one_token_chance:.0%} by chance): another sink, or what the sentence turns on."
         for row in chosen.itertuples()
     ]
@@ -127,7 +146,7 @@ def _broad(table: pd.DataFrame) -> pd.DataFrame:
         for row in chosen.itertuples()
     ]
     even = chosen.assign(value=chosen["evenness"], error=chosen["error"] * chosen["evenness"] / chosen["value"])
-    return _named(even, "broad", evidence, pd.Series(LEAST_GAIN, index=chosen.index))
+    return _named(even, BROAD, evidence, pd.Series(LEAST_GAIN, index=chosen.index))
 
 
 def _tags(table: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +158,7 @@ def _tags(table: pd.DataFrame) -> pd.DataFrame:
     chosen = table.assign(mean=mean)[enough & ~single]
     words = chosen["tag"].map(lambda tag: TAG_NAMES.get(tag, tag))
     evidence = [
-        f"{row.value:.0%} of the attention that counts goes {row.direction} {TAG_NAMES.get(row.tag, row.tag)}"
+        f"{row.value:.0%} of its attention, sinks left out, goes {row.direction} {TAG_NAMES.get(row.tag, row.tag)}"
         f" ({row.mean:.0%} over all heads, {row.chance:.0%} by chance)."
         for row in chosen.itertuples()
     ]
@@ -169,8 +188,8 @@ def _bound(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         return _named(heads.assign(value=math.nan, error=math.nan), MIXED, [""] * len(heads), 0.0)
     table = tables["variability"]
     names = pd.Series(MIXED, index=table.index)
-    names[table["value"] <= POSITION_BOUND] = "bound to position"
-    names[table["value"] >= CONTENT_BOUND] = "bound to content"
+    names[table["value"] <= POSITION_BOUND] = BOUND[0]
+    names[table["value"] >= CONTENT_BOUND] = BOUND[1]
     evidence = [
         "No text was long enough to tell how its attention varies."
         if math.isnan(row.value)

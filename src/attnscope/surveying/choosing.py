@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadInput
-from ..statistics import NEEDED, PARSE, ROLES, STATISTICS, TAGS
+from ..statistics import NEEDED, PARSE, ROLE_EXEMPLARS, ROLES, STATISTICS, TAGS
 from ..syntax import Corpus
 
 MEANINGS = {TAGS: "parts of speech", PARSE: "heads and relations"}
@@ -26,7 +26,13 @@ class Choice:
     @property
     def names(self) -> list[str]:
         """The names of the tables."""
-        return [*self.statistics, *([ROLES] if self.wants_roles else [])]
+        of_roles = [(ROLES, self.wants_roles), (ROLE_EXEMPLARS, self.wants_role_exemplars)]
+        return [*self.statistics, *(name for name, wanted in of_roles if wanted)]
+
+    @property
+    def wants_role_exemplars(self) -> bool:
+        """Whether cases of each role are shown beside the largest weights."""
+        return self.wants_roles and "exemplars" in self.statistics
 
     @property
     def needs(self) -> frozenset[str]:
@@ -82,7 +88,7 @@ def _named(one: Any) -> tuple[str, type[Any]]:
     name = str(OUR_NAMES.get(one) or getattr(one, "__name__", type(one).__name__))
     if not all(hasattr(one, part) for part in ("empty", "update", "from_state", "needs", "second_pass")):
         raise BadInput(f"{name} is no statistic: give a class such as those of STATISTICS.")
-    if name == ROLES or STATISTICS.get(name, one) is not one:
+    if name in (ROLES, ROLE_EXEMPLARS) or STATISTICS.get(name, one) is not one:
         raise BadInput(f"There is another statistic called {name}: give yours a name of its own.")
     return name, one
 

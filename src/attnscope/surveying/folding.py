@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+COUNTED = ("sentences", "words", "words_without_token", "tokens")
+"""What a shard tells of how much it read."""
 GROUPS = 32
 """Shards are dealt to so many groups; standard errors come from leaving out one at a time."""
 
@@ -40,6 +42,6 @@ class Fold:
                 groups.append(statistic)
             else:
                 groups[group].merge(statistic)
-        self.totals.update({name: state[name] for name in ("sentences", "words", "tokens")})
+        self.totals.update({name: state[name] for name in COUNTED})
         self.skipped.update(state["skipped"])
         self.longest = max(self.longest, state["longest"])

@@ -7,6 +7,7 @@ merged as they come, into a fixed number of groups, out of which the standard er
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..engine import check_recipe
 from ..errors import BadInput
 from ..numerals import counted
 from ..progress import Watch
-from ..statistics import ROLES, Null, merged, roles, with_errors
+from ..statistics import ROLE_EXEMPLARS, ROLES, Null, RoleExemplars, merged, roles, with_errors
 from ..syntax import Corpus
 from .asking import Asked
 from .folding import Fold
@@ -28,6 +29,9 @@ from .reading import CARD
 from .result import Survey
 from .shard import Job, ShardWorker
 from .subject import identity, null_for, self_attention
+
+READ_FOR_CASES = 200
+"""Cases of roles are looked for in so many texts, so that they cost little beside the survey."""
 
 
 def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
@@ -57,6 +61,9 @@ def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
     tables, by_layer = _tables(groups)
     if asked.choice.wants_roles:
         tables[ROLES] = roles(tables)
+    if asked.choice.wants_role_exemplars:
+        with _threads_restored():
+            tables[ROLE_EXEMPLARS] = _cases(loaded, job, asked.corpus, tables[ROLES])
     read = {**first.totals, "longest": first.longest, "skipped": dict(first.skipped)}
     read |= {"warnings": _warnings(null, first.longest), "left_out": asked.choice.left_out}
     read["corpus_fingerprint"] = passes.fingerprint
@@ -124,6 +131,15 @@ def _all_passes(passes: Passes, job: Job) -> tuple[Fold, dict[str, list[Any]]]:
     before = {name: merged(first.groups[name]) for name in again}
     second = passes.run(2, replace(job, statistics=again, before=before))
     return first, {**first.groups, **second.groups}
+
+
+def _cases(model: InstrumentedModel, job: Job, corpus: Corpus, roles: Any) -> Any:
+    """Cases of each head's role among the first sentences: roles are known only when all has been read."""
+    worker = ShardWorker(
+        model, replace(job, statistics={ROLE_EXEMPLARS: RoleExemplars}, before={ROLE_EXEMPLARS: roles})
+    )
+    state = worker((0, list(islice(corpus.items(), READ_FOR_CASES))))
+    return RoleExemplars.table(state["statistics"][ROLE_EXEMPLARS])
 
 
 def _tables(groups: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:

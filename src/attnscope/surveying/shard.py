@@ -13,7 +13,7 @@ from ..capture.encoding import Encoded
 from ..capture.reader import Reader
 from ..capture.streaming import Shape, body_of, shape_of, stream
 from ..record.attention import Stack
-from ..statistics import Accumulator, Frame, Null, Reading, observer
+from ..statistics import Frame, Null, Reading, observer
 from ..statistics.null import first_counted
 from ..syntax import Parser, Sentence, Unaligned
 from .aligning import read_sentence
@@ -33,8 +33,8 @@ class Job:
     needs: frozenset[str]
     tokens_per_batch: int
     threads: int
-    before: Mapping[str, Accumulator] = field(default_factory=dict)
-    """In a second pass: what the first has found, by the name of the statistic."""
+    before: Mapping[str, Any] = field(default_factory=dict)
+    """In a later pass: what an earlier has found, by the name of the statistic."""
 
     def fresh(self, frame: Frame) -> dict[str, Any]:
         """The statistics of this pass with nothing seen yet."""
@@ -89,6 +89,7 @@ class ShardWorker:
             "statistics": {name: statistic.state() for name, statistic in statistics.items()},
             "sentences": len(read),
             "words": sum(len(reading.sentence) for reading, _ in read),
+            "words_without_token": sum(_without_token(reading) for reading, _ in read if self.job.needs),
             "tokens": sum(len(reading) for reading, _ in read),
             "longest": max((len(reading) for reading, _ in read), default=0),
             "skipped": dict(skipped),
@@ -136,6 +137,11 @@ class ShardWorker:
 def _on_gpu_if_any(name: str) -> InstrumentedModel:
     """A model by name on a worker: on its GPU where it was given one, in float32 so that sums are the same."""
     return load(name, device="cuda", dtype=torch.float32) if torch.cuda.is_available() else load(name)
+
+
+def _without_token(reading: Reading) -> int:
+    """How many words have no token, since one that covers several counts as the word it covers most of."""
+    return len(reading.sentence) - len({word for word in reading.words if word is not None})
 
 
 def _cut(encoded: Encoded, length: int) -> Encoded:

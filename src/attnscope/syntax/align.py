@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 Span = tuple[int, int]
 
-SEVERAL_WORDS = "one token covers several words"
 NO_TOKEN = "a word has no token"
 NO_WORDS = "the sentence has no words"
 
@@ -21,8 +20,10 @@ class Unaligned(ValueError):
 def words_of_tokens(spans: Sequence[Span], offsets: Sequence[Span], special: Sequence[bool]) -> tuple[int | None, ...]:
     """The word of each token: the one it shares most characters with, else the first; None for special tokens.
 
-    So "don" of "don't" belongs to "do", although its "n" is of "n't", which has other tokens. A token that covers only
-    white space, or nothing, belongs to the word it stands in or that starts next, else to the last one.
+    So "don" of "don't" belongs to "do", although its "n" is of "n't", which has other tokens. A token may cover whole
+    words, as "cannot" covers "can" and "not": the other words then have no token, and whoever counts says how many. A
+    token that covers only white space, or nothing, belongs to the word it stands in or that starts next, else to the
+    last one.
 
     Args:
         spans: Where each word begins and ends in the text, in their order (`Sentence.spans`).
@@ -30,13 +31,15 @@ def words_of_tokens(spans: Sequence[Span], offsets: Sequence[Span], special: Seq
         special: Whether a token is one that the tokenizer added, such as [CLS].
 
     Raises:
-        Unaligned: If a word has no token of its own, as "not" in a single token "cannot".
+        Unaligned: If no token has a character of some word.
 
     >>> words_of_tokens([(0, 4), (5, 11)], [(0, 0), (0, 4), (5, 9), (9, 11), (0, 0)], [True, False, False, False, True])
     (None, 0, 1, 1, None)
+    >>> words_of_tokens([(0, 3), (3, 6), (7, 10)], [(0, 6), (6, 10)], [False, False])
+    (0, 2)
     """
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    own, touched = [False] * len(spans), [False] * len(spans)
+    touched = [False] * len(spans)
     words: list[int | None] = []
     for (start, end), quiet in zip(offsets, special, strict=True):
         if quiet:
@@ -49,11 +52,10 @@ def words_of_tokens(spans: Sequence[Span], offsets: Sequence[Span], special: Seq
         if end > start and beyond > first:
             shared = [min(end, ends[word]) - max(start, starts[word]) for word in range(first, beyond)]
             word = first + shared.index(max(shared))
-            own[word] = True
             touched[first:beyond] = [True] * (beyond - first)
         else:
             word = min(first, len(spans) - 1)
         words.append(word)
-    if not all(own):
-        raise Unaligned(SEVERAL_WORDS if all(touched) else NO_TOKEN)
+    if not all(touched):
+        raise Unaligned(NO_TOKEN)
     return tuple(words)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from .. import paint
 
 CATEGORICAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-"""Eight colours for names; a ninth name takes the first again, hatched, and always shows its name."""
+"""Eight colours for names; a ninth name takes the first again, hatched, and always shows its name. Grey is the last."""
 ORANGE = 55.0
 """The hue of what is below zero, in degrees of OKLCH."""
 

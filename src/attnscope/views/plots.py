@@ -11,6 +11,8 @@ from jaxtyping import Float64
 
 from .. import paint
 from ..errors import BadInput
+from ..statistics import role_symbol
+from ..statistics.role_symbols import RoleSymbol
 from .palette import CATEGORICAL
 from .printing import (
     BAR,
@@ -83,10 +85,11 @@ def head_map(
 
 
 def role_map(table: pd.DataFrame, caption: str = "", width: int | float = COLUMN, marks: Marks | None = None) -> Plot:
-    """The role of each head: a colour and a letter in its cell, the most frequent role first in the legend below."""
+    """The role of each head: a colour and letters in its cell, the same in every map; the legend begins with syntax."""
     need(table, ["layer", "head", "role"])
-    counts = table["role"].astype(str).value_counts(sort=True)
-    places = {str(name): place for place, name in enumerate(counts.index)}
+    counts = table["role"].astype(str).value_counts()
+    places = {name: place for place, name in enumerate(listed_roles(table["role"]))}
+    symbols = [role_symbol(name) for name in places]
     layers, heads, grid = grid_of(table.assign(place=table["role"].astype(str).map(places)), "place")
     drawn = width - 0.5
     height = min(max(drawn * len(layers) / len(heads), 0.3), drawn * 1.6, LARGEST_HEIGHT - 2)
@@ -99,14 +102,15 @@ def role_map(table: pd.DataFrame, caption: str = "", width: int | float = COLUMN
         axes, legend = figure.subplots(2, 1, height_ratios=[height, below])
         axes.set(xlim=(0, len(heads)), ylim=(len(layers), 0))
         for (down, across), place in np.ndenumerate(grid):
-            _draw_role(axes, across, down, 1.0, 1.0, place, size if size >= 4 else 0.0)
+            symbol = symbols[int(place)] if np.isfinite(place) else None
+            _draw_role(axes, across, down, 1.0, 1.0, symbol, size if size >= 4 else 0.0)
         _draw_marks(axes, layers, heads, marks)
         _name_heads(axes, layers, heads)
         legend.set_axis_off()
         legend.set(xlim=(0, room), ylim=(math.ceil(len(places) / columns), 0))
         for name, place in places.items():
             left, top = place % columns * room / columns, place // columns
-            _draw_role(legend, left, top + 0.1, 0.2, 0.8, place, 8.0)
+            _draw_role(legend, left, top + 0.1, 0.2, 0.8, symbols[place], 8.0)
             legend.text(left + 0.28, top + 0.5, f"{name}  {counts[name]}", ha="left", va="center", color=INK)
     text = caption or "The role of each head, by colour and letter; layers down, heads across."
     return Plot(figure, text + (marks.said() if marks else "") + _missing_note(grid))
@@ -145,11 +149,13 @@ def head_maps(
             largest = _short(float(np.nanmax(grid))) if np.isfinite(grid).any() else "not measured"
             _panel_name(axes, name, largest, size)
         figure.supylabel("layer", fontsize=8)
-        bar = figure.colorbar(colour_scale(), ax=panels, orientation="horizontal", fraction=0.02, aspect=60, pad=0.02)
+        # as wide under one row of maps as under several, so that the words at its ends do not meet
+        form = {"orientation": "horizontal", "fraction": 0.02, "aspect": max(60, 150 // down), "pad": 0.02}
+        bar = figure.colorbar(colour_scale(), ax=panels, **form)
         bar.set_ticks([0, 1], labels=["0", "the number above each map"])
         for corner, edge in zip(bar.ax.get_xticklabels(), ("left", "right"), strict=True):
             corner.set_horizontalalignment(edge)
-        bar.set_label(label or value, labelpad=-8)
+        bar.set_label(label or value, labelpad=2)  # below the ticks, which are words and would be written over
     missing = any(np.isnan(grid).any() for _, _, grid in grids.values())
     text = caption or f"{label or value} of each head, one map for each of {', '.join(grids)}, each on its own scale."
     return Plot(figure, text + (" Hatched: not measured." if missing else ""))
@@ -311,29 +317,25 @@ def _draw_role(
     top: int | float,
     width: int | float,
     height: int | float,
-    place: int | float,
+    symbol: RoleSymbol | None,
     size: int | float,
 ) -> None:
-    """One cell in the colour of a role with its letter; the ninth role takes the first colour again, hatched."""
+    """One cell in the colour of a role with its letters."""
     box = [left, left + width], top, top + height
-    if not np.isfinite(place):
+    if symbol is None:
         axes.fill_between(*box, facecolor=MISSING, edgecolor=QUIET, hatch="/////", linewidth=0)
         return
-    colour = CATEGORICAL[int(place) % len(CATEGORICAL)]
-    again = "/////" if place >= len(CATEGORICAL) else None
-    axes.fill_between(*box, facecolor=colour, edgecolor="white", linewidth=0.4, hatch=again)
+    colour = CATEGORICAL[symbol.family]
+    axes.fill_between(*box, facecolor=colour, edgecolor="white", linewidth=0.4)
     if size:
         middle = left + width / 2, top + height / 2
-        axes.text(*middle, letter_of(int(place)), ha="center", va="center", fontsize=size, color=paint.ink(colour))
+        axes.text(*middle, symbol.letters, ha="center", va="center", fontsize=size, color=paint.ink(colour))
 
 
-def letter_of(place: int) -> str:
-    """The letter that stands for a role: A to Z, then AA.
-
-    >>> letter_of(0), letter_of(25), letter_of(26)
-    ('A', 'Z', 'AA')
-    """
-    return ("" if place < 26 else letter_of(place // 26 - 1)) + chr(65 + place % 26)
+def listed_roles(column: pd.Series) -> list[str]:
+    """The names of the roles there are, by family, syntax first and heads at rest last; in a family the commonest."""
+    counts = column.astype(str).value_counts()
+    return sorted(counts.index, key=lambda name: (role_symbol(name).family, -counts[name], name))
 
 
 def _draw_marks(axes: Any, layers: Sequence[int], heads: Sequence[int], marks: Marks | None) -> None:

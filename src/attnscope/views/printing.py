@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,12 @@ def _matplotlib() -> Any:
     return mpl
 
 
+def _part(name: str) -> Any:
+    """A module of matplotlib, or the sentence that it is missing."""
+    _matplotlib()
+    return import_module(f"matplotlib.{name}")
+
+
 @contextmanager
 def drawn_figure(width: int | float, height: int | float) -> Iterator[Any]:
     """A figure of this size in inches, to be drawn into; it is laid out when the block ends."""
@@ -83,6 +90,14 @@ def drawn_figure(width: int | float, height: int | float) -> Iterator[Any]:
         # laid out once and then left alone: every drawing would move things by a hair, and with them the bytes
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+
+
+def legend_below(figure: Any, *axes: Any, only: Sequence[str] | None = None) -> None:
+    """One legend under all panels, each name once, where it covers nothing that is drawn."""
+    pairs = [pair for one in axes for pair in zip(*reversed(one.get_legend_handles_labels()), strict=True)]
+    named = {name: drawn for name, drawn in pairs if only is None or name in only}
+    across = max(1, min(len(named), int(figure.get_figwidth() / 1.1)))
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=across, frameon=False, fontsize=7)
 
 
 def file_bytes(plot: Plot, kind: str) -> bytes:
@@ -102,36 +117,29 @@ def file_bytes(plot: Plot, kind: str) -> bytes:
 
 def colour_map(from_step: int = 0, *, signed: bool = False) -> Any:
     """The scale of the screen as matplotlib takes it."""
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap((diverging() if signed else paint.sequential())[from_step:], name="attnscope")
+    return _part("colors").ListedColormap((diverging() if signed else paint.sequential())[from_step:], name="attnscope")
 
 
 def colour_norm(scale: str, least: int | float, largest: int | float) -> Any:
     """How figures become shares of the scale of colours: `linear`, or by `square root` on both sides of 0."""
     import numpy as np
-    from matplotlib.colors import FuncNorm, Normalize
 
     if scale == "linear":
-        return Normalize(least, largest)
+        return _part("colors").Normalize(least, largest)
     if scale != "square root":
         raise BadInput(f"A scale is linear or square root, not {scale!r}.")
     ways = (lambda value: np.sign(value) * np.sqrt(np.abs(value)), lambda share: np.sign(share) * share**2)
-    return FuncNorm(ways, least, largest)
+    return _part("colors").FuncNorm(ways, least, largest)
 
 
 def colour_scale() -> Any:
     """The scale from 0 to 1, for a colour bar of its own."""
-    from matplotlib.cm import ScalarMappable
-
-    return ScalarMappable(cmap=colour_map())
+    return _part("cm").ScalarMappable(cmap=colour_map())
 
 
 def whole_numbers(most: int) -> Any:
     """Ticks at whole numbers only, at most so many."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(nbins=most, integer=True, min_n_ticks=1)
+    return _part("ticker").MaxNLocator(nbins=most, integer=True, min_n_ticks=1)
 
 
 def draw_lines(
@@ -143,11 +151,10 @@ def draw_lines(
     dash: str = "solid",
 ) -> None:
     """Straight lines between points, each with its colour and opacity."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
-
-    inks = [to_rgba(colour, opacity) for colour, opacity in zip(colours, opacities, strict=True)]
-    axes.add_collection(LineCollection(list(points), colors=inks, linewidths=width, linestyles=dash))
+    inks = [_part("colors").to_rgba(colour, opacity) for colour, opacity in zip(colours, opacities, strict=True)]
+    axes.add_collection(
+        _part("collections").LineCollection(list(points), colors=inks, linewidths=width, linestyles=dash)
+    )
 
 
 def draw_outlines(
@@ -165,14 +172,13 @@ def draw_outlines(
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: int | float = 8) -> float:
     """The inches that a text takes in a figure, to lay words out one after the other."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
-
     # a text path ends with its last ink: letters around it measure the spaces too
-    font = FontProperties(family=FONT, size=size)
+    font = _part("font_manager").FontProperties(family=FONT, size=size)
     # as in the style file: what stands between dollars is no formula
     with _matplotlib().rc_context({"text.parse_math": False, "text.usetex": False}):
-        whole, frame = (TextPath((0, 0), words, prop=font).get_extents().width for words in (f"|{text}|", "||"))
+        whole, frame = (
+            _part("textpath").TextPath((0, 0), words, prop=font).get_extents().width for words in (f"|{text}|", "||")
+        )
     return float(whole - frame) / 72
 
 

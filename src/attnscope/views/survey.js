@@ -95,7 +95,7 @@ class SurveyView {
     const made = (roles?.names ?? []).map((name, role) => {
       const on = frame.get("role") === name;
       const properties = { type: "button", ariaPressed: on, title: "Show only these heads", onclick: () => frame.set({ role: on ? null : name }) };
-      return element("button", properties, drawSwatch(role, palette), name, element("span", { className: "quiet" }, ` ${count(role)}`));
+      return element("button", properties, drawSwatch(roles, role, palette), name, element("span", { className: "quiet" }, ` ${count(role)}`));
     });
     this.roles.replaceChildren(...made.map((button) => element("li", {}, button)));
     made[held]?.focus();

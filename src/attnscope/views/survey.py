@@ -7,10 +7,15 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadInput
+<<<<<<< HEAD
 from ..record.schema import checked
+=======
+from ..statistics import role_symbol
+>>>>>>> work/words
 from .exemplars import packed_exemplars
 from .packing import packed
-from .survey_figure import CURVE, EXEMPLARS, ROLES, chosen_table, labels_of, survey_figure
+from .plots import listed_roles
+from .survey_figure import CURVE, EXEMPLARS, ROLE_EXEMPLARS, ROLES, chosen_table, labels_of, survey_figure
 from .tables import need
 from .titles import name_of, words_of
 from .view import View
@@ -28,13 +33,14 @@ def survey(
     """The view of a survey's tables: `{name: survey[name].result()}`, any of them, and its card.
 
     Args:
-        tables: Tidy tables with columns layer, head, value, error and labels; `roles` and `exemplars` if there are any.
+        tables: Tidy tables with columns layer, head, value, error and labels; `roles`, `exemplars` and
+            `role_exemplars` if there are any.
         card: What was surveyed; its entries are listed at the foot.
         by_layer: `{name: survey[name].by_layer()}` for the bars; without it they are means over heads.
         statistic: The map to open with; the roles if there are any, else the first.
         pinned: The layer and head to open with, or several of them.
     """
-    maps = {name: table for name, table in tables.items() if name not in {ROLES, EXEMPLARS, CURVE}}
+    maps = {name: table for name, table in tables.items() if name not in {ROLES, EXEMPLARS, ROLE_EXEMPLARS, CURVE}}
     drawn = [*maps.values(), *(tables[name] for name in (ROLES,) if name in tables)]
     if not drawn:
         raise BadInput("There is no statistic to draw: the survey view needs a table with layers and heads.")
@@ -51,6 +57,8 @@ def survey(
         ],
         "roles": _roles(tables[ROLES], layers, heads) if ROLES in tables else None,
         "exemplars": packed_exemplars(tables[EXEMPLARS]) if EXEMPLARS in tables else None,
+        # where no role speaks of single pairs there are none
+        "roleExemplars": packed_exemplars(tables[ROLE_EXEMPLARS]) if len(tables.get(ROLE_EXEMPLARS, ())) else None,
     }
     known = [*([ROLES] if ROLES in tables else []), *maps]
     if statistic is not None and statistic not in known:
@@ -139,9 +147,9 @@ def _by_layer(
 
 
 def _roles(table: pd.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
-    """The role of each head; the most frequent role is the first, so that it gets the first letter and colour."""
+    """The role of each head, with the letters and the colour that the role has in every map; syntax comes first."""
     need(table, ["layer", "head", "role", "value"])
-    names = [str(name) for name in table["role"].astype(str).value_counts(sort=True).index]
+    names = listed_roles(table["role"])
     index = (np.searchsorted(layers, table["layer"]), np.searchsorted(heads, table["head"]))
     shape = (len(layers), len(heads))
     place = table["role"].astype(str).map({name: number for number, name in enumerate(names)})
@@ -151,7 +159,9 @@ def _roles(table: pd.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> 
         if column in table
     }
     numbers = {column: packed(_filled(shape, index, table[column])) for column in ("value", "error") if column in table}
-    return {"names": names, "place": packed(_filled(shape, index, place)), **numbers, **texts}
+    symbols = [role_symbol(name) for name in names]
+    drawn = {"letters": [symbol.letters for symbol in symbols], "colours": [symbol.family for symbol in symbols]}
+    return {"names": names, **drawn, "place": packed(_filled(shape, index, place)), **numbers, **texts}
 
 
 def _texts(column: pd.Series, index: Any, heads: int, count: int) -> list[str]:

@@ -10,7 +10,7 @@ from .plots import Marks, head_map, role_map
 from .printing import COLUMN, Plot
 from .titles import name_of, words_of
 
-ROLES, EXEMPLARS, CURVE = "roles", "exemplars", "dependency_by_distance"
+ROLES, EXEMPLARS, ROLE_EXEMPLARS, CURVE = "roles", "exemplars", "role_exemplars", "dependency_by_distance"
 KEYS = {"layer", "head", "value", "error"}
 
 

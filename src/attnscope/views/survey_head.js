@@ -7,7 +7,7 @@ const STANDING_OUT = 3;
 
 /** All that is known of one head, as elements for the side of the view. */
 export function headElements(payload, layer, head, palette) {
-  return [...roleElements(payload, layer, head, palette), ...exemplarElements(payload, layer, head), ...figureElements(payload, layer, head, palette)];
+  return [...roleElements(payload, layer, head, palette), ...exemplarElements(payload, layer, head, payload.roleExemplars, "Cases of its role"), ...exemplarElements(payload, layer, head, payload.exemplars, "Its largest weights"), ...figureElements(payload, layer, head, palette)];
 }
 
 function roleElements({ roles, heads }, layer, head, palette) {
@@ -15,14 +15,14 @@ function roleElements({ roles, heads }, layer, head, palette) {
   if (!Number.isFinite(place)) return [];
   const number = layer * heads.length + head;
   const score = written(at(roles.value, layer, head), roles.error && at(roles.error, layer, head));
-  const name = element("p", { className: "role" }, drawSwatch(place, palette), element("strong", {}, roles.names[place]), element("span", { className: "quiet" }, `score ${score}`));
+  const name = element("p", { className: "role" }, drawSwatch(roles, place, palette), element("strong", {}, roles.names[place]), element("span", { className: "quiet" }, `score ${score}`));
   const lines = [name];
   if (roles.evidence?.[number]) lines.push(element("p", {}, roles.evidence[number]));
   if (roles.also?.[number]) lines.push(element("p", { className: "quiet" }, `Also: ${roles.also[number]}`));
   return lines;
 }
 
-function exemplarElements({ exemplars, layers, heads }, layer, head) {
+function exemplarElements({ layers, heads }, layer, head, exemplars, title) {
   const rows = exemplars?.of[`${layers[layer]},${heads[head]}`];
   if (!rows) return [];
   const items = rows.map(([text, query, key, weight]) => {
@@ -38,7 +38,7 @@ function exemplarElements({ exemplars, layers, heads }, layer, head) {
   });
   const [bold, underlined] = [element("b", { className: "piece query" }, "bold"), element("u", { className: "piece key" }, "underlined")];
   const meaning = element("p", { className: "quiet" }, "The weight, and the text: ", bold, " attends to ", underlined, ".");
-  return [element("h4", {}, "Where it attends most"), meaning, element("ol", { className: "exemplars" }, ...items)];
+  return [element("h4", {}, title), meaning, element("ol", { className: "exemplars" }, ...items)];
 }
 
 /** Every statistic of the head; of many labels those that stand out, and the others on request. */

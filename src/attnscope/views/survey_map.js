@@ -6,21 +6,20 @@ const LABEL = 28;
 const BARS = 112;
 const LEAST = 13;
 
-/** The letter that stands for a role in the map. @param {number} place */
-export const letter = (place) => (place < 26 ? "" : letter(Math.floor(place / 26) - 1)) + String.fromCharCode(65 + (place % 26));
+/** The colour of a role: its own in every map. */
+const colourOf = (roles, place, palette) => palette.categorical[roles.colours[place]];
 
-/** The colour and the letter of a role. @param {number} place @param {ReturnType<import("./drawing.js").colours>} palette */
-export function drawSwatch(place, palette) {
-  const colour = palette.categorical[place % palette.categorical.length];
+/** The colour and the letters of a role. @param {object} roles @param {number} place @param {ReturnType<import("./drawing.js").colours>} palette */
+export function drawSwatch(roles, place, palette) {
+  const colour = colourOf(roles, place, palette);
   const canvas = element("canvas", { className: "swatch", ariaHidden: "true" });
   const context = sharp(canvas, 20, 16);
   context.fillStyle = colour;
   context.fillRect(0, 0, 20, 16);
-  if (place >= palette.categorical.length) hatch(context, 0, 0, 20, 16, `${inkOn(colour)}55`);
   context.fillStyle = inkOn(colour);
   context.textAlign = "center";
   context.font = "11px system-ui, sans-serif";
-  context.fillText(letter(place), 10, 8.5);
+  context.fillText(roles.letters[place], 10, 8.5, 18);
   return canvas;
 }
 
@@ -51,7 +50,7 @@ export function scaleOf(map, root, palette) {
 function fillOf(map, layer, head, scale, palette) {
   if (!map.roles) return Number.isFinite(map.values[layer][head]) ? scale.colour(map.values[layer][head]) : null;
   const role = at(map.roles.place, layer, head);
-  return Number.isFinite(role) ? palette.categorical[role % palette.categorical.length] : null;
+  return Number.isFinite(role) ? colourOf(map.roles, role, palette) : null;
 }
 
 /** Draws all cells; roles stand in them as letters where there is room. Gives back what was drawn where.
@@ -73,10 +72,9 @@ export function drawCells(canvas, map, cell, scale, palette, roles, onlyRole) {
       context.fillStyle = fill ?? palette.read("raised");
       context.fillRect(left, top, width, height);
       if (fill === null) hatch(context, left, top, width, height, palette.read("quiet"));
-      else if (map.roles && role >= palette.categorical.length) hatch(context, left, top, width, height, `${inkOn(fill)}55`);
       if (Number.isFinite(role) && fill !== null && cell.width >= 16 && cell.height >= (map.roles ? LEAST : 18)) {
         context.fillStyle = inkOn(fill);
-        context.fillText(letter(role), left + width / 2, top + height / 2 + 0.5);
+        context.fillText(roles.letters[role], left + width / 2, top + height / 2 + 0.5, width - 2);
       }
     }),
   );
@@ -110,9 +108,8 @@ export function drawBars(canvas, axis, map, cell, palette) {
     const [top, height] = [layer * cell.height + 1, cell.height - 3];
     let from = 0;
     for (const [role, count] of parts ?? []) {
-      context.fillStyle = palette.categorical[role % palette.categorical.length];
+      context.fillStyle = colourOf(map.roles, role, palette);
       context.fillRect(place(from), top, place(from + count) - place(from) - 0.5, height);
-      if (role >= palette.categorical.length) hatch(context, place(from), top, place(from + count) - place(from) - 0.5, height, `${inkOn(context.fillStyle)}55`);
       from += count;
     }
     if (!Number.isFinite(value) || parts) return;

@@ -38,8 +38,8 @@ export class SurveySide {
   #highest() {
     const { figures, figures: { map, payload: { layers, heads, roles } } } = this;
     const order = figures.ranked();
-    const shown = map.roles ? roles.names.map((name) => order.find((place) => figures.roleOf(...place) === name)).filter(Boolean) : order;
-    const rows = shown.slice(0, LISTED).map(([layer, head]) => {
+    const shown = map.roles ? roles.names.map((name) => order.find((place) => figures.roleOf(...place) === name)).filter(Boolean) : order.slice(0, LISTED);
+    const rows = shown.map(([layer, head]) => {
       const button = element("button", { type: "button", onclick: (event) => this.pin(layer, head, event.shiftKey) }, `${layers[layer]}.${heads[head]}`);
       return element("tr", {}, ...[button, figures.figure(layer, head), figures.roleOf(layer, head)].map((cell) => element("td", {}, cell)));
     });

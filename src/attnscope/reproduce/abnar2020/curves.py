@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ...views.palette import CATEGORICAL
-from ...views.printing import COLUMN, PAGE, QUIET, Plot, drawn_figure, whole_numbers
+from ...views.printing import COLUMN, PAGE, QUIET, Plot, drawn_figure, legend_below, whole_numbers
 from .paper import Row
 from .scoring import BASELINES, METHODS
 
@@ -35,12 +35,14 @@ def agreement_curves(
             for baseline, (where, side) in zip(BASELINES, ((1, "left"), (table["layer"].max(), "right")), strict=True):
                 mean = table.loc[table["method"] == baseline, "mean"].mean()
                 axes.axhline(mean, color=QUIET, linewidth=0.6, linestyle=":")
-                style = {"textcoords": "offset points", "ha": side, "color": QUIET, "fontsize": 7}
+                style = {"textcoords": "offset points", "ha": side, "color": QUIET, "fontsize": 7, "zorder": 5}
+                # on a ground of its own, so that no curve strikes it through
+                style["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.85}
                 axes.annotate(baseline, (where, mean), (0, 1), **style)
             axes.set(title=name, xlabel="layer")
             axes.xaxis.set_major_locator(whole_numbers(12))
         every[0].set(ylabel=label)
-        every[-1].legend(loc="best", frameon=False, handlelength=1.6)
+        legend_below(figure, every[-1])
     return Plot(figure, caption)
 
 

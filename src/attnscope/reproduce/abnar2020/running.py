@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
+from ..judging import without_verdicts
 from ..recipe import RECIPE, check_begun, keep_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 from .scales import scale_named
@@ -68,7 +69,8 @@ def reproduce_abnar2020(
     tested = some_of(examples.testing, chosen.sentences, first.settings.positions)
     scores = {seed: scores_of(folder, trained, tested, seed) for seed, trained in models.items()}
     evidence = evidence_of(models, scores, examples, sentiment)
-    claims = claims_of(evidence)
+    caution = TOY if chosen.text == "grammar" and corpus is None else ""
+    claims = without_verdicts(claims_of(evidence), caution)
     settings = first.settings
     facts = {
         "paper": TITLE,
@@ -80,14 +82,13 @@ def reproduce_abnar2020(
         "table 3": about,
         "versions": ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch", "transformers")),
     }
-    toy = chosen.text == "grammar" and corpus is None
     document, tables = report_of(
         evidence,
         claims,
         facts=facts,
         illustrations=figures_of(illustrated(first)),
         pronouns=pronouns,
-        caution=TOY if toy else "",
+        caution=caution,
     )
     return write_reproduction(folder, document, claims, tables)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ...views.palette import CATEGORICAL
-from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure
+from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
 from .paper import TITLES
 
 BAD, WELL, THIRD = CATEGORICAL[5], CATEGORICAL[0], CATEGORICAL[2]
@@ -49,7 +49,7 @@ def copying_curves(table: pd.DataFrame) -> Plot:
             panel.set(xlabel="steps", ylim=(0, 1.03))
             panel.set_title(TASKS[hard][0], color=TASKS[hard][1])
         axes[0].set_ylabel("accuracy")
-        axes[2].legend(*_named_once(axes[2], [TASKS["choice"][0]]), frameon=False, fontsize=6, loc="center right")
+        legend_below(figure, axes[2], only=[TASKS["choice"][0]])
     return Plot(figure, "Accuracy while copying is learned, a curve for each seed.")
 
 
@@ -60,7 +60,7 @@ def head_curves(table: pd.DataFrame) -> Plot:
         for kind, style in KINDS.items():
             _draw_curves(axes, table[table["kind"] == kind], "combination", style)
         axes.set(xlabel="steps", ylabel="accuracy", ylim=(0, 1.03))
-        axes.legend(frameon=False, fontsize=6)
+        legend_below(figure, axes)
     return Plot(figure, "Accuracy of models with eight heads, a curve for each combination.")
 
 
@@ -74,8 +74,8 @@ def locality_curves(table: pd.DataFrame) -> Plot:
             axes.set(xlabel="steps")
             axes.locator_params(axis="x", integer=True)
         figure.axes[0].set(ylabel="log-odds γ of the positive class", title="the first steps")
-        figure.axes[0].legend(frameon=False, fontsize=6)
         figure.axes[1].set(title="all of training")
+        legend_below(figure, figure.axes[0])
     return Plot(figure, "Log-odds by place while a keyword is learned under uniform attention, mean over seeds.")
 
 
@@ -95,15 +95,8 @@ def agreement_curves(table: pd.DataFrame, chance: Mapping[str, float]) -> Plot:
         for axes in grid[len(sets) :]:
             axes.set_visible(False)
         grid[0].set_ylabel("agreement")
-        drawn, names = grid[0].get_legend_handles_labels()
-        figure.legend(drawn, names, loc="outside lower center", ncols=len(names), frameon=False, fontsize=6)
+        legend_below(figure, grid[0])
     return Plot(figure, "Agreements on validation data over training; the thin line is chance.")
-
-
-def _named_once(axes: Any, wanted: Sequence[str]) -> tuple[list[Any], list[str]]:
-    """The curves of these names, for a legend."""
-    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    return [found[name] for name in wanted], list(wanted)
 
 
 def _draw_curves(axes: Any, rows: pd.DataFrame, by: str, style: tuple[str, str, str]) -> None:

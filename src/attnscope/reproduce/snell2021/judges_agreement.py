@@ -32,8 +32,8 @@ def nontrivial_context(data: str, pair: str, evidence: Evidence) -> Finding:
     row = evidence.context(data, pair)
     if not row["best"] > row["trivial"]:
         raise Unmeasured(
-            f"The models end with {_percent(row['best'])} and guessing gives {_percent(row['trivial'])}: there is no "
-            "way between."
+            f"The models end with {_percent(row['best'])} and guessing gives {_percent(row['trivial'])}: nothing was "
+            "learned of which a share could be told."
         )
     way = (row["performance"] - row["trivial"]) / (row["best"] - row["trivial"])
     star = "" if row["reached"] else "*"

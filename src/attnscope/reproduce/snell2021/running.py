@@ -5,9 +5,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ...errors import BadInput
+from ..judging import without_verdicts
 from ..recipe import RECIPE, check_begun, keep_recipe, kept_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 
+DERIVED = ("proxy-is-logistic", "initial-gradient-is-cooccurrence", "optimal-attention-may-avoid-largest-beta")
+"""Claims about equations, which a toy shows as well as any model."""
 TOY = (
     "Texts and pairs are made up and the models small: this run shows that the experiment works, and is not meant to "
     "confirm the paper's claims."
@@ -58,7 +61,8 @@ def reproduce_snell2021(
     keep_recipe(folder, {**recipe, "stages": done})
     found = measured(folder, chosen, asked, engine, data, missing, vectors)
     keep_recipe(folder, {**recipe, "stages": list(asked)})
-    claims = claims_of(found.evidence)
+    caution = TOY if chosen.toy else ""
+    claims = without_verdicts(claims_of(found.evidence), caution, DERIVED)
     facts = {
         "paper": TITLE,
         "scale": scale,
@@ -67,7 +71,7 @@ def reproduce_snell2021(
         **({"not found": ", ".join(missing)} if missing else {}),
         "versions": ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch")),
     }
-    document = report_of(found, claims, facts, chosen.told(asked), TOY if chosen.toy else "")
+    document = report_of(found, claims, facts, chosen.told(asked), caution)
     return write_reproduction(folder, document, claims, found.tables)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...views.palette import CATEGORICAL
-from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure
+from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
 from .paper import NAMES, TITLES, accuracy_in_paper
 from .ranks import compared
 from .scales import SCALINGS
@@ -38,7 +38,7 @@ def accuracy_over_scaling(accuracies: pd.DataFrame) -> Plot:
             axes.set(title=TITLES[name], ylabel="accuracy")
             axes.set_xticks(range(len(SCALINGS)), labels=[f"{scaling:g}" for scaling in SCALINGS])
         figure.supxlabel("λ", fontsize=8)
-        figure.axes[0].legend(frameon=False, loc="lower right")
+        legend_below(figure, figure.axes[0])
     return Plot(figure, "Accuracy on test texts by λ, mean over seeds; dashed: the paper's, of one run each.")
 
 
@@ -50,9 +50,9 @@ def score_distributions(panels: Mapping[str, tuple[pd.DataFrame, str]], caption:
         for axes, (title, (table, column)) in zip(grid, panels.items(), strict=False):
             _draw_spread(axes, table, column)
             axes.set(title=title, yticks=[], xlabel=f"{column.replace('_', ' ')} score")
-            axes.legend(frameon=False, fontsize=6)
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
+        legend_below(figure, *grid[: len(panels)])
     return Plot(figure, caption)
 
 
@@ -115,7 +115,7 @@ def gap_over_product(words: pd.DataFrame) -> Plot:
         axes.axhline(0.5, color=QUIET, linewidth=0.5)
         axes.axvline(0, color=QUIET, linewidth=0.5)
         axes.set(xlabel="V·W", ylabel="positive above negative", ylim=(-0.02, 1.02))
-        axes.legend(frameon=False, fontsize=6)
+        legend_below(figure, axes)
     return Plot(figure, "The share of pairs in which a positive word has the higher attention score, against V·W.")
 
 

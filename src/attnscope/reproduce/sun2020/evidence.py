@@ -74,5 +74,5 @@ class WordsOfRun:
         """A column for the words of a kind, as far as it is known."""
         values: np.ndarray = self.table.loc[self.table["kind"] == kind, column].dropna().to_numpy(dtype=float)
         if not len(values):
-            raise Unmeasured(f"{self.title} has no {kind} words.")
+            raise Unmeasured(f"{self.title.capitalize()} has no words of the kind “{kind}”.")
         return values

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from pathlib import Path
 
+from ..judging import without_verdicts
 from ..recipe import RECIPE, check_begun, keep_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 from .scales import VARIANTS, scale_named
@@ -67,7 +68,8 @@ def reproduce_sun2020(
     )
     terms = term_curves(folder / "terms", sets["sst"], chosen)
     more, further = next_steps(folder, sets["sst"], chosen.seeds["sst"], chosen, vectors, encoder)
-    claims = claims_of(evidence)
+    caution = TOY if chosen.toy else ""
+    claims = without_verdicts(claims_of(evidence), caution)
     statistics = pd.concat([text_statistics(texts) for texts in sets.values()])
     facts = {
         "paper": TITLE,
@@ -78,7 +80,7 @@ def reproduce_sun2020(
         "words of a text": "all" if chosen.longest is None else f"the first {chosen.longest}",
         "versions": ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch")),
     }
-    document = report_of(evidence, claims, facts, statistics, terms, made_up_curves, more, TOY if chosen.toy else "")
+    document = report_of(evidence, claims, facts, statistics, terms, made_up_curves, more, caution)
     tables = {
         "table_1": statistics,
         "table_2": evidence.accuracies,

@@ -10,6 +10,7 @@ from ...progress import Watch
 from ...surveying import Survey, survey
 from ...syntax import Sentence, Unaligned, spread
 from ..comparing import compare
+from ..judging import without_verdicts
 from ..writing import SURVEY, Reproduction, own_folder, write_reproduction
 from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named, toys
 from .criteria import claims_of
@@ -98,7 +99,7 @@ def _loaded(model: Any, scale: Scale) -> Any:
 
 
 def _one(folder: Path, found: Survey, caution: str) -> Reproduction:
-    claims = claims_of(found)
+    claims = without_verdicts(claims_of(found), caution)
     document, tables = report_of(found, claims, caution)
     return write_reproduction(folder, document, claims, tables)
 

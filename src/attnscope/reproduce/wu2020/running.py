@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from pathlib import Path
 
+from ..judging import without_verdicts
 from ..recipe import RECIPE, check_begun, keep_recipe
 from ..writing import Reproduction, own_folder, write_reproduction
 from .scales import scale_named
@@ -71,7 +72,8 @@ def reproduce_wu2020(
         tuple(run for _, run in of_stories),
         SEND if stories is None else stories.name,
     )
-    claims = claims_of(evidence)
+    caution = TOY if toy else ""
+    claims = without_verdicts(claims_of(evidence), caution)
     model = of_sentences[0][0]
     facts = {
         "paper": TITLE,
@@ -86,5 +88,5 @@ def reproduce_wu2020(
         "seeds": ", ".join(map(str, chosen.seeds)),
         "versions": ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch")),
     }
-    document, tables = report_of(evidence, claims, facts, traced_sentence(model), TOY if toy else "")
+    document, tables = report_of(evidence, claims, facts, traced_sentence(model), caution)
     return write_reproduction(folder, document, claims, tables)
