@@ -19,14 +19,8 @@ from ..views import write_page
 from .figures import save_figures
 from .reading import BY_LAYER, CARD, TABLES, read_card, read_tables
 
-<<<<<<< HEAD
 PAGE = "survey.html"
-HEADS, TOLD_APART = ("layer", "head", "value"), ("exemplars", "dependency_by_distance")
-=======
-TABLES, CARD, PAGE = "tables", "survey.json", "survey.html"
-BY_LAYER = "_by_layer"
 HEADS, TOLD_APART = ("layer", "head", "value"), ("exemplars", "role_exemplars", "dependency_by_distance")
->>>>>>> work/words
 """What a table needs to be a map of heads, and the tables that the page shows in another way."""
 
 
@@ -155,25 +149,6 @@ class Survey:
         return f"<pre>{escape(self.summary())}</pre>"
 
 
-<<<<<<< HEAD
-=======
-def read_card(folder: Path) -> dict[str, Any]:
-    """What the finished survey in a folder is of."""
-    if folder.is_file():
-        raise BadInput(
-            f"A survey is loaded by its folder, and {folder} is a file: give the folder that has {CARD} in it."
-        )
-    if not (folder / CARD).is_file():
-        raise BadInput(f"{folder} holds no finished survey: {CARD} is missing.")
-    try:
-        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BadInput(f"{folder / CARD} is damaged, or no card of a survey: it is not JSON.") from error
-    if not isinstance(card, dict) or "statistics" not in card:
-        raise BadInput(f"{folder / CARD} is no card of a survey: it names no statistics.")
-    return card
-
-
 def _shared_tokens(card: Mapping[str, Any]) -> list[str]:
     """What is said where a token covers several words, as "cannot" covers "can" and "not"."""
     lost, words = card.get("words_without_token", 0), card["words"]
@@ -183,7 +158,6 @@ def _shared_tokens(card: Mapping[str, Any]) -> list[str]:
     return [f"{told}, since a token that covers several words counts as the one that it covers most of."]
 
 
->>>>>>> work/words
 def _is_map(table: pd.DataFrame) -> bool:
     """Whether a table has one figure for each head, or one for each head and label."""
     if not set(HEADS) <= set(table):

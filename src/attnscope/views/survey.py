@@ -7,11 +7,8 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadInput
-<<<<<<< HEAD
 from ..record.schema import checked
-=======
 from ..statistics import role_symbol
->>>>>>> work/words
 from .exemplars import packed_exemplars
 from .packing import packed
 from .plots import listed_roles
