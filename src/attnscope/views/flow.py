@@ -12,11 +12,11 @@ from ..attribution.flow_kernels import SCALE
 from ..attribution.heads import Heads, pooled_maps, square_weights, with_residual
 from ..errors import BadInput
 from ..record import AttentionRecord
+from .choices import check_record, known, position
 from .flow_figure import flow_figure
 from .flow_scores import FlowScores
 from .packing import deflated
-from .record_view import known, position
-from .sides import sides_of
+from .sides import sides_of, title_of
 from .view import View
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def flow(
         heads: How heads become one map: "mean", "max", one head, or the mean over some.
         residual: The share r of the residual connection.
     """
+    check_record(record, "flow")
     weights = square_weights(record).double()
     if record.pooled and heads not in ("mean", 0):
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")
@@ -117,12 +118,18 @@ def flow(
         blobs,
         table=table,
         draw=lambda selected, width: flow_figure(record, sides["keys"], maps, options, selected, width),
+        choices={
+            "layer": record.layers,
+            "queries": range(len(record.query_tokens)),
+            "keys": range(len(record.key_tokens)),
+        },
+        title=title_of("flow", sides["keys"], record),
     )
 
 
 def _positions(record: AttentionRecord, positions: int | Sequence[int], what: str) -> list[int]:
     """Positions counted from zero, each once."""
-    some = [positions] if isinstance(positions, int) else positions
+    some = positions if isinstance(positions, Sequence) and not isinstance(positions, str) else [positions]
     return sorted({position(number, len(record.query_tokens), what) for number in some})
 
 

@@ -165,13 +165,14 @@ def draw_outlines(
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: int | float = 8) -> float:
     """The inches that a text takes in a figure, to lay words out one after the other."""
+    matplotlib = _matplotlib()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
     # a text path ends with its last ink: letters around it measure the spaces too
     font = FontProperties(family=FONT, size=size)
     # as in the style file: what stands between dollars is no formula
-    with _matplotlib().rc_context({"text.parse_math": False, "text.usetex": False}):
+    with matplotlib.rc_context({"text.parse_math": False, "text.usetex": False}):
         whole, frame = (TextPath((0, 0), words, prop=font).get_extents().width for words in (f"|{text}|", "||"))
     return float(whole - frame) / 72
 

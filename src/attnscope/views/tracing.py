@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..record import AttentionRecord, TokenScores
+from .choices import known
 from .packing import deflated
-from .record_view import known
+from .sides import title_of
 from .tracing_figure import tracing_figure
 from .tracing_values import FAINTEST_LINE, Trace, trace_frame, trace_of
 from .view import View
@@ -57,6 +58,8 @@ def tracing(
         _blobs(trace),
         table=lambda: trace_frame(trace),
         draw=lambda selected, width: tracing_figure(trace, selected, width),
+        choices={"layer": trace.layers, "head": (None, *trace.heads), "keys": range(len(trace.side["texts"]))},
+        title=title_of("tracing", trace.side, scores if isinstance(scores, AttentionRecord) else None),
     )
 
 
