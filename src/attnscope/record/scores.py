@@ -53,6 +53,8 @@ class TokenScores:
     compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
     warnings: tuple[str, ...] = ()
+    grid: tuple[int, int] | None = None
+    """Rows and columns of patches, where the tokens are those of an image."""
 
     @cached_property
     def map(self) -> Float[Tensor, "layer query key"]:

@@ -11,6 +11,9 @@ from ..record import AttentionRecord
 LISTS = ("heads", "queries", "keys", "methods", "names")
 """What is chosen as a list; all else is one value."""
 
+SHARES = ("threshold", "opacity")
+"""What is a number from 0 to 1."""
+
 
 def check_record(given: object, view: str) -> None:
     """Refuse what is no record, and say how one is made."""
@@ -58,7 +61,7 @@ def position(number: Any, count: int, what: str) -> int:
 def checked_state(
     view: str, opening: Mapping[str, Any], choices: Mapping[str, Sequence[Any]], wanted: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What is to be selected, if all of it can be: `choices` are the values of a name, with None where none is needed."""
+    """What is to be selected, if all of it can be; `choices` are the values of a name, None where none is needed."""
     if unknown := sorted(wanted.keys() - opening.keys()):
         raise BadInput(f"In the {view} view there is no {', '.join(unknown)} to select: there is {', '.join(opening)}.")
     return {name: _checked(name, value, opening[name], choices.get(name)) for name, value in wanted.items()}
@@ -68,10 +71,10 @@ def _checked(name: str, value: Any, opening: Any, allowed: Sequence[Any] | None)
     if isinstance(opening, bool):
         if not isinstance(value, bool):
             raise BadInput(f"{name} is True or False, not {value!r}.")
-    elif name == "threshold":
+    elif name in SHARES:
         number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
         if not number or not 0 <= value <= 1:
-            raise BadInput(f"The threshold is a number from 0 to 1, not {value!r}.")
+            raise BadInput(f"{name} is a number from 0 to 1, not {value!r}.")
         return float(value)
     elif allowed is not None and value is None:
         if None not in allowed:

@@ -69,10 +69,10 @@ def head_figure(
             )
         axes.text(0, -0.6 - legend + 0.5, title, ha="left", va="center", fontsize=7, color=INK)
         for place, head in enumerate(named):
-            begin, row = start + place % each * (SAMPLE + NUMBER), -0.1 - legend + place // each * LEGEND_ROW / ROW
-            points = [((begin, row), (begin + SAMPLE, row))]
+            begin, level = start + place % each * (SAMPLE + NUMBER), -0.1 - legend + place // each * LEGEND_ROW / ROW
+            points = [((begin, level), (begin + SAMPLE, level))]
             draw_lines(axes, points, [_colour(record, head)], [1.0], width=1.6, dash=_dash(record, head))
-            axes.text(begin + SAMPLE + 0.03, row, str(head), ha="left", va="center", fontsize=7, color=INK)
+            axes.text(begin + SAMPLE + 0.03, level, str(head), ha="left", va="center", fontsize=7, color=INK)
         _scale(axes, rows - 0.5 + LEGEND_ROW / ROW / 2, threshold, root=root)
     below = f" Weights below {threshold:g} are not drawn." if threshold > FAINTEST else ""
     if float(ink.min()) < 1:

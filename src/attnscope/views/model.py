@@ -18,6 +18,9 @@ from .view import View
 if TYPE_CHECKING:
     import pandas as pd
 
+LONG = 40
+"""Tokens beyond which the maps open on a square-root scale."""
+
 
 def model(
     record: AttentionRecord,
@@ -70,6 +73,8 @@ def model(
         "head": known(head, chosen.heads, "head"),
         "enlarged": head is not None,
         "statistic": "entropy",
+        # weights of a long text are small: on a linear scale its maps would be all but blank
+        "root": len(chosen.key_tokens) > LONG,
         "sort_layers": None,
         "sort_heads": None,
     }

@@ -12,6 +12,9 @@ from .tracing_figure import tracing_figure
 from .tracing_values import FAINTEST_LINE, Trace, trace_frame, trace_of
 from .view import View
 
+LONG = 40
+"""Tokens beyond which the view opens on a square-root scale."""
+
 
 def tracing(
     scores: TokenScores | AttentionRecord,
@@ -47,7 +50,8 @@ def tracing(
         "words": False,
         "special": True,
         "threshold": 0.0,
-        "root": False,
+        # in a long text each token holds little: on a linear scale it would be all but blank
+        "root": len(trace.side["texts"]) > LONG,
         "lines": True,
         "keys": [],
     }

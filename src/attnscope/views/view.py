@@ -113,26 +113,30 @@ class View:
             )
         return save_figure(self.figure(), path)
 
+    def _ipython_display_(self) -> None:
+        """Live where a kernel can talk to its notebook, and a page of its own wherever that is later opened.
+
+        They are two outputs: of one that held both, a site would take the widget, which it may be unable to draw. The
+        widget hides the page once it is drawn.
+        """
+        from .notebook import can_be_live, show
+
+        show(self, live=can_be_live())
+
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Live where a kernel can talk to its notebook, and a page of its own wherever that is later opened."""
-        from .notebook import can_be_live
-
-        shown: dict[str, Any] = {}
-        details: dict[str, Any] = {}
-        if can_be_live():
-            shown, details = self.widget._repr_mimebundle_()
-        shown |= {"text/plain": repr(self), "text/html": self._repr_html_()}
+        """The page, for whoever asks without a notebook."""
+        shown = {"text/plain": repr(self), "text/html": self._repr_html_()}
         unwanted = exclude if exclude is not None else ()
         wanted = [kind for kind in shown if (include is None or kind in include) and kind not in unwanted]
-        return {kind: shown[kind] for kind in wanted}, details
+        return {kind: shown[kind] for kind in wanted}, {}
 
     def _repr_html_(self) -> str:
         size = sum(map(len, self.blobs.values())) * 4 // 3
         page = self.html() if size <= LARGEST else ""
         # sandboxed: the page has its own scripts, and nothing of the notebook is theirs to touch
-        frame = f'sandbox="allow-scripts" width="100%" height="{HEIGHT}" frameborder="0"'
+        frame = f'sandbox="allow-scripts" loading="lazy" width="100%" height="{HEIGHT}" frameborder="0"'
         html = f'<iframe {frame} title="{escape(self._title)}" srcdoc="{escape(page)}"></iframe>'
         return html if page and len(html) <= LARGEST else _too_large(self.name, max(size, len(html)))
 
