@@ -155,13 +155,23 @@ def scores_demo() -> Picture:
     return views.scores(explained.comparison, record=explained.record, trust=measured), untouched
 
 
-def learning() -> Picture:
-    """The training that the page on views shows, at one of its steps."""
-    page = IMAGES.with_name("views.md").read_text(encoding="utf-8").split("## Learning", 1)[1]
+def of_the_page(section: str) -> views.View:
+    """The view that the code of a section of the page on views makes."""
+    page = IMAGES.with_name("views.md").read_text(encoding="utf-8").split(f"## {section}\n", 1)[1]
     names: dict[str, Any] = {}
     with TemporaryDirectory() as folder, chdir(folder):
         exec(page.split("```python\n", 1)[1].split("```", 1)[0], names)  # noqa: S102 - our own page
-    return names["view"].selecting(step=50), untouched
+    return names["view"]
+
+
+def image() -> Picture:
+    """The made-up picture that the page on views shows."""
+    return of_the_page("Image"), untouched
+
+
+def learning() -> Picture:
+    """The training that the page on views shows, at one of its steps."""
+    return of_the_page("Learning").selecting(step=50), untouched
 
 
 def long() -> Picture:
@@ -189,6 +199,7 @@ VIEWS = {
     "tracing": (tracing, 1100, "light"),
     "scores": (scores, 1100, "light"),
     "scores-demo": (scores_demo, 900, "light"),
+    "image": (image, 900, "light"),
     "survey": (survey, 1000, "light"),
     "learning": (learning, 1216, "light"),
     "long": (long, 800, "light"),

@@ -168,7 +168,7 @@ def test_two_sides_stay_in_step(page, seen, service):
     left, right = (page.locator(f"[data-pane='{pane}']").bounding_box() for pane in (1, 2))
     assert left["y"] == right["y"]
     assert left["x"] + left["width"] < right["x"]
-    page.get_by_label("In step").check()
+    page.get_by_label("Same view and layer on both sides").check()
     page.locator("[data-pane='1'] [data-tab=head]").click()
     page.wait_for_selector("[data-pane='2'] .view-panel:not(.aside) .view.head[data-drawn]")
     drawn(page)

@@ -84,7 +84,7 @@ def test_every_flow_and_cut_is_that_of_python(page, seen, tmp_path, causal):
                 assert found == {(edge.layer, edge.query, edge.key): edge.capacity for edge in cut.edges}
                 assert sum(found.values()) == pytest.approx(float(expected.map[layer, query, key]), abs=1e-12)
                 expect(panel(page, 2).locator(".result")).to_contain_text(
-                    f"{expected.map[layer, query, key]:.6f}", use_inner_text=True
+                    f"{expected.map[layer, query, key]:.4f}", use_inner_text=True
                 )
                 edges = grid_of(drawn["edges"], 5, 14)
                 assert (edges <= capacity + 1e-12).all()
@@ -128,10 +128,10 @@ def test_pointing_tells_the_exact_numbers_and_previews_the_flow(page, tmp_path):
     rank = 1 + int((row > row[5]).sum())
     lines = page.locator(".note").inner_text().split("\n")
     assert lines[0] == "“key”"
-    assert lines[1].startswith(f"Raw attention: {record.weights[-1, :, 0, 5].mean():.6f}, rank ")
-    assert lines[2] == f"Rollout: {row[5]:.6f}, rank {rank} of 9"
-    assert lines[3].startswith(f"Flow: {value:.6f}, rank ")
-    expect(panel(page, 2).locator(".result")).to_contain_text(f"to “key”: {value:.6f}", use_inner_text=True)
+    assert lines[1].startswith(f"Raw attention: {record.weights[-1, :, 0, 5].mean():.4f}, rank ")
+    assert lines[2] == f"Rollout: {row[5]:.4f}, rank {rank} of 9"
+    assert lines[3].startswith(f"Flow: {value:.4f}, rank ")
+    expect(panel(page, 2).locator(".result")).to_contain_text(f"to “key”: {value:.4f}", use_inner_text=True)
     assert len(scene(page, 2)["cut"]) == len(attnscope.minimum_cut(record, 0, 5).edges)
     assert state(page, "keys") == []
     assert panel(page, 2).bounding_box() == before
@@ -142,7 +142,7 @@ def test_pointing_tells_the_exact_numbers_and_previews_the_flow(page, tmp_path):
     middle = {"x": (edge["from"][0] + edge["to"][0]) / 2, "y": (edge["from"][1] + edge["to"][1]) / 2}
     panel(page, 0).locator(".graph").hover(position=middle)
     assert (
-        f"Layer {edge['layer']}: attention with the residual {edge['value']:.6f}" in page.locator(".note").inner_text()
+        f"Layer {edge['layer']}: attention with the residual {edge['value']:.4f}" in page.locator(".note").inner_text()
     )
 
 
@@ -181,7 +181,7 @@ def test_words_add_up_and_hidden_tokens_are_still_computed_with(page, tmp_path):
     flows = attnscope.flow(record).map[-1, 2:5].mean(0)
     assert scene(page, 2)["scores"][1] == pytest.approx(float(flows[2:5].sum()), abs=1e-6)
     expect(panel(page, 2).locator(".result")).to_contain_text(
-        f"to “unbelievable”: {flows[2:5].sum():.6f}", use_inner_text=True
+        f"to “unbelievable”: {flows[2:5].sum():.4f}", use_inner_text=True
     )
     rolled = attnscope.rollout(record).map[-1, 2:5].mean(0)
     assert scene(page, 1)["scores"][1] == pytest.approx(float(rolled[2:5].sum()), abs=1e-6)
@@ -198,9 +198,11 @@ def test_lines_too_faint_to_be_seen_are_counted(page, tmp_path):
     weights = torch.tensor([0.9, 0.06, 0.03, 0.0095, 0.0005]).expand(1, 1, 1, 5, 5)
     opened(page, tmp_path, flow(AttentionRecord.from_weights(list(weights), list("abcde"), False), 0))
     # from the source at the only layer there are five lines in each panel, the strongest 0.95 and the weakest two
-    # 0.00475 and 0.00025, of which one is below 1/255 of 0.95
-    assert [len(scene(page, place)["edges"]) for place in range(3)] == [4, 4, 4]
-    assert "3 lines too faint to be seen, below 1/255 of the strongest, are not drawn." in (
+    # 0.00475 and 0.00025, of which one is below 1/255 of 0.95; rollout's scale ends with what leads to another token
+    assert [len(scene(page, place)["edges"]) for place in range(3)] == [4, 5, 4]
+    assert scene(page, 1)["largest"] == pytest.approx(0.03)
+    assert {edge["opacity"] for edge in scene(page, 1)["edges"] if edge["value"] >= 0.03} == {1}
+    assert "2 lines too faint to be seen, below 1/255 of the strongest, are not drawn." in (
         page.locator(".said").inner_text()
     )
 
@@ -233,7 +235,7 @@ def test_saturation_is_said_in_words_and_by_layer(page, tmp_path):
     row = page.locator(".foot > details").last.get_by_role("row").nth(1)
     expect(row.locator("th")).to_have_text("[CLS]", use_inner_text=True)
     expect(row.locator("td").last).to_have_text(
-        f"{attnscope.flow(record).at(int(record.readout.argmax()))[0]:.6f}", use_inner_text=True
+        f"{attnscope.flow(record).at(int(record.readout.argmax()))[0]:.4f}", use_inner_text=True
     )
 
 
@@ -244,7 +246,7 @@ def test_a_long_text_says_what_was_not_computed(page, seen, tmp_path):
     expect(page.locator(".said")).to_contain_text("name the sources with queries=", use_inner_text=True)
     found = attnscope.minimum_cut(record, 500, 480)
     assert sum(edge["value"] for edge in scene(page, 2)["cut"]) == pytest.approx(found.flow, rel=1e-6)
-    expect(panel(page, 2).locator(".result")).to_contain_text(f"to “token480”: {found.flow:.6f}", use_inner_text=True)
+    expect(panel(page, 2).locator(".result")).to_contain_text(f"to “token480”: {found.flow:.4f}", use_inner_text=True)
     expected = attnscope.rollout(record, queries=[500]).at(500)
     assert scene(page, 1)["scores"] == pytest.approx(expected.tolist(), abs=1e-6)
     expect(panel(page, 0).locator(".queries .token").nth(500)).to_be_visible()

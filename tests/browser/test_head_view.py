@@ -30,7 +30,12 @@ def record():
 
 @pytest.fixture
 def opened(page, record, tmp_path):
-    return open_view(page, head(record, layer=1), tmp_path)
+    return open_view(page, every_line(record, layer=1), tmp_path)
+
+
+def every_line(record, layer=None, **more):
+    """The view with all its layers and all its lines, faint ones too."""
+    return head(record, **more).selecting(layer=record.layers[0] if layer is None else layer, threshold=0)
 
 
 def open_view(page, view, tmp_path, link=""):
@@ -70,16 +75,29 @@ def test_it_opens_offline_and_every_line_is_a_weight(opened, record, seen):
     for (number, query, key), line in drawn.items():
         weight = float(record.weights[1, number, query, key])
         assert line["weight"] == pytest.approx(weight, rel=1e-3)
-        assert line["opacity"] == pytest.approx(weight, rel=1e-3)
+        ink = 0.1 if SPECIAL[query] or SPECIAL[key] else 1
+        assert line["opacity"] == pytest.approx(ink * weight, rel=1e-3)
         assert (line["from"], line["to"]) == (24 * query + 12, 24 * key + 12)
     assert seen.requests == []
     assert seen.errors == []
 
 
+def test_it_opens_with_some_lines_for_each_token_and_fades_special_ones(page, record, tmp_path):
+    view = head(record, layer=1, include_heads=[0, 1, 2])
+    open_view(page, view, tmp_path)
+    drawn = scene(page)
+    inner = [line for line in drawn if not SPECIAL[line["key"]]]
+    assert len(TOKENS) * 4 <= len(inner) <= len(TOKENS) * 5
+    assert min(line["weight"] for line in drawn) >= view.state["threshold"] > 0
+    expect(page.locator(".said")).to_contain_text("are faded until one of these tokens is looked at")
+    token(page, "queries", "[CLS]").hover()
+    assert all(line["opacity"] == pytest.approx(line["weight"]) for line in scene(page))
+
+
 def test_the_lines_are_really_on_the_canvas(page, tmp_path):
     weights = torch.zeros(1, 1, 3, 3)
     weights[..., [0, 1, 2], [1, 1, 1]] = 1.0
-    open_view(page, head(AttentionRecord.from_weights(weights, ["a", "b", "c"], causal=False)), tmp_path)
+    open_view(page, every_line(AttentionRecord.from_weights(weights, ["a", "b", "c"], causal=False)), tmp_path)
     inks = page.locator(".lines").evaluate(
         "canvas => [12, 36, 60].map((y) => canvas.getContext('2d')"
         ".getImageData(canvas.width - 3, y * devicePixelRatio, 1, 1).data[3])"
@@ -206,12 +224,12 @@ def test_a_link_restores_what_was_selected(opened, page, record, tmp_path):
 def test_a_link_of_nonsense_changes_nothing(page, record, tmp_path):
     for link in ("#%", "#" + quote(json.dumps([{"layer": 99, "heads": [77], "payload": 1}]))):
         page.goto("about:blank")
-        open_view(page, head(record, layer=1), tmp_path, link)
+        open_view(page, every_line(record, layer=1), tmp_path, link)
         expect(page.locator(".tokens.queries .token")).to_have_count(8)
 
 
 def test_what_did_not_travel_is_not_called_zero(page, record, tmp_path):
-    open_view(page, head(record, layer=1, heads=[3], keys_per_query=2), tmp_path)
+    open_view(page, every_line(record, layer=1, heads=[3], keys_per_query=2), tmp_path)
     row = record.weights[1, 3, 4]
     smallest, largest = int(row.argmin()), int(row.argmax())
     token(page, "queries", "key").click()
@@ -226,7 +244,7 @@ def test_a_broad_head_says_that_its_lines_are_too_faint(page, tmp_path):
     record = AttentionRecord.from_weights(
         torch.full((1, 1, count, count), 1 / count), [f"t{place}" for place in range(count)], causal=False
     )
-    open_view(page, head(record), tmp_path)
+    open_view(page, every_line(record), tmp_path)
     assert scene(page) == []
     assert "90,000 lines too faint to be seen are not drawn (100.0 % of the attention)" in (
         page.locator(".said").inner_text()
@@ -238,7 +256,7 @@ def test_a_broad_head_says_that_its_lines_are_too_faint(page, tmp_path):
 
 def test_stated_errors_hold(page, tmp_path):
     record = record_of([f"t{place}" for place in range(40)], None, layers=3, heads=12)
-    open_view(page, head(record), tmp_path)
+    open_view(page, every_line(record), tmp_path)
     assert page.evaluate("attnscopeHost.models[0].get('payload').weights.code") == "uint8"
     page.get_by_text("View as table").click()
     rows = [row.split("\t") for row in page.locator(".plain tbody").inner_text().splitlines()]
@@ -258,7 +276,7 @@ def test_hostile_tokens_change_nothing(page, seen, tmp_path):
         "x" * 10_000,
         "ok",
     ]
-    open_view(page, head(record_of(tokens, None, layers=1, heads=1)), tmp_path)
+    open_view(page, every_line(record_of(tokens, None, layers=1, heads=1)), tmp_path)
     assert page.locator(".tokens.keys .token").all_inner_texts() == tokens
     expect(page.locator("img")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -268,7 +286,7 @@ def test_hostile_tokens_change_nothing(page, seen, tmp_path):
 def test_512_tokens_scroll_inside_and_draw_what_is_in_sight(page, tmp_path):
     tokens = [f"t{place}" for place in range(512)]
     record = record_of(tokens, None, layers=2, heads=4)
-    open_view(page, head(record, keys_per_query=16), tmp_path)
+    open_view(page, every_line(record, keys_per_query=16), tmp_path)
     assert page.locator(".area").evaluate("area => area.scrollHeight > 12000 && area.clientHeight <= 600")
     expect(page.locator(".strip")).to_be_visible()
     rest = float(1 - record.weights[0].topk(16).values.sum(-1).mean())
@@ -299,7 +317,9 @@ def test_it_resizes_without_shrinking(opened):
 
 
 def test_two_views_on_one_page_do_not_disturb_each_other(page, record, tmp_path, seen):
-    page.goto(write_page(tmp_path / "two.html", [head(record, layer=0), head(record, layer=2)], "Two").as_uri())
+    page.goto(
+        write_page(tmp_path / "two.html", [every_line(record, layer=0), every_line(record, layer=2)], "Two").as_uri()
+    )
     page.wait_for_selector(".attnscope:nth-of-type(2) [data-drawn]")
     page.get_by_role("button", name="Layer after").first.click()
     settle(page)
@@ -310,7 +330,7 @@ def test_two_views_on_one_page_do_not_disturb_each_other(page, record, tmp_path,
 
 def test_it_is_dark_in_the_dark(browser, record, tmp_path):
     context = browser.new_context(color_scheme="dark", device_scale_factor=2)
-    page = open_view(context.new_page(), head(record), tmp_path)
+    page = open_view(context.new_page(), every_line(record), tmp_path)
     ground = page.locator(".attnscope").first.evaluate("element => getComputedStyle(element).backgroundColor")
     assert ground == "rgb(15, 20, 27)"
     assert page.locator(".lines").evaluate("canvas => canvas.width / canvas.clientWidth") == 2
@@ -322,14 +342,14 @@ def test_cross_attention_has_other_tokens_on_each_side(page, tmp_path):
     record = AttentionRecord.from_weights(
         torch.randn(1, 2, 3, 5).softmax(-1), ["le", "chat", "dort"], key_tokens=["the", "cat", "is", "a", "sleep"]
     )
-    open_view(page, head(record), tmp_path)
+    open_view(page, every_line(record), tmp_path)
     expect(page.locator(".tokens.queries .token")).to_have_text(["le", "chat", "dort"], use_inner_text=True)
     expect(page.locator(".tokens.keys .token")).to_have_count(5)
     assert max(line["key"] for line in scene(page)) == 4
 
 
 def test_the_sentences_of_a_pair_can_be_looked_at_alone(page, record, tmp_path):
-    open_view(page, head(record, sentence_b_start=4), tmp_path)
+    open_view(page, every_line(record, sentence_b_start=4), tmp_path)
     page.get_by_label("Sentences").select_option("A → B")
     settle(page)
     expect(page.locator(".tokens.queries .token")).to_have_text(["[CLS]", "the", "un", "told"], use_inner_text=True)

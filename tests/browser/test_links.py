@@ -8,6 +8,7 @@ import torch
 from playwright.sync_api import expect
 
 from attnscope import AttentionRecord, compare, views
+from attnscope.attribution import raw
 
 from .conftest import settled
 
@@ -30,6 +31,7 @@ MADE = {
     "flow": views.flow,
     "tracing": views.tracing,
     "scores": lambda record: views.scores(compare(record), record=record),
+    "image": lambda record: views.image(raw(record), torch.rand(3, 8, 20), grid=(1, 5)),
     "learning": lambda _: views.learning(
         [{"step": step, "quantity": "A", "name": name, "value": step} for step in range(3) for name in "xy"]
     ),

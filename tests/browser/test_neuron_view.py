@@ -147,7 +147,7 @@ def test_pointer_and_keys_choose_query_and_keys(page, seen, tmp_path):
     after(page, lambda: page.keyboard.press("Enter"))
     after(page, lambda: page.keyboard.press("Escape"))
     assert state(page, "keys") == []
-    after(page, lambda: page.get_by_role("slider", name="Threshold").fill("0.2"))
+    after(page, lambda: page.get_by_role("slider", name="Hide below").fill("0.2"))
     shown = [row["key"] for row in scene(page)["rows"]]
     assert shown == [key for key in range(4) if float(record.weights[0, 0, 3, key]) >= 0.2]
     page.get_by_text("View as table").click()

@@ -218,7 +218,7 @@ def test_scales_layouts_the_table_and_a_method_alone(opened, record):
     ends = [row["end"] for row in scene(opened)["rows"]]
     assert ends == [pytest.approx(most), pytest.approx(most), pytest.approx(0.8)]
     opened.get_by_label("Layout").select_option("text")
-    opened.get_by_role("slider", name="Threshold").fill("0.5")
+    opened.get_by_role("slider", name="Hide below").fill("0.5")
     settle(opened)
     expect(opened.locator(".rows.running")).to_have_count(1)
     scored = [abs(score) / row["end"] for row in scene(opened)["rows"] for score in row["scores"]]

@@ -154,7 +154,7 @@ def test_the_figure_shows_tokens_as_text_and_says_the_flow():
     drawing = file_bytes(plot, "svg").decode()
     assert drawing.count(">key<") == 6
     assert ">Rollout<" in drawing
-    assert f"{float(attnscope.flow(record).at(0)[5]):.6f}" in plot.caption
+    assert f"{float(attnscope.flow(record).at(0)[5]):.4f}" in plot.caption
     assert "minimum cut" in plot.caption
     assert plot.figure.get_figwidth() == pytest.approx(6.8)
 

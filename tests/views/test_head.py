@@ -11,6 +11,9 @@ from attnscope import AttentionRecord, BadInput
 from attnscope.views import head
 
 TOKENS = ["[CLS]", "the", "un", "##told", "<key>", "[SEP]"]
+QUIET = torch.tensor([True, False, False, False, False, True])
+INK = torch.where(QUIET.unsqueeze(-1) | QUIET, 0.1, 1.0)
+"""What lines of special tokens have of their ink."""
 
 
 @pytest.fixture
@@ -61,13 +64,13 @@ def test_its_figure_is_the_same_on_every_run(record, kind, tmp_path):
 
 
 def test_its_figure_has_the_tokens_as_text_and_a_line_for_each_weight(record, tmp_path):
-    drawn = head(record, layer=1, heads=[4]).figure()
+    drawn = head(record, layer=1, heads=[4]).selecting(threshold=0).figure()
     axes = drawn.figure.axes[0]
-    assert [text.get_text() for text in axes.texts] == 2 * ["[CLS]", "the", "un", "told", "<key>", "[SEP]"]
-    (lines,) = axes.collections
+    assert [text.get_text() for text in axes.texts][:12] == 2 * ["[CLS]", "the", "un", "told", "<key>", "[SEP]"]
+    (lines,) = lines_of(drawn)
     shown = record.weights[1, 4] >= 1 / 255
     assert len(lines.get_segments()) == int(shown.sum())
-    assert lines.get_colors()[:, 3] == pytest.approx(record.weights[1, 4][shown].numpy(), abs=1e-6)
+    assert lines.get_colors()[:, 3] == pytest.approx((INK * record.weights[1, 4])[shown].numpy(), abs=1e-6)
     assert "&lt;key&gt;" in drawn.save(tmp_path / "head.svg").read_text(encoding="utf-8")
     assert "layer 1, head 4" in drawn.caption
 
@@ -82,17 +85,22 @@ def test_its_figure_shows_what_is_selected(record):
     assert "Weights below 0.1 are not drawn" in quiet.caption
 
 
+def lines_of(plot):
+    """The lines of each head, without those of the legend, which are thicker."""
+    return [lines for lines in plot.figure.axes[0].collections if lines.get_linewidths()[0] < 1]
+
+
 def drawn_between(plot):
     """The opacity of each line, by head, from query to key, as the axes have them."""
     found = {}
-    for place, lines in enumerate(plot.figure.axes[0].collections):
+    for place, lines in enumerate(lines_of(plot)):
         for ((_, query), (_, key)), ink in zip(lines.get_segments(), lines.get_colors(), strict=True):
             found[place, round(query), round(key)] = float(ink[3])
     return found
 
 
 def test_its_figure_draws_only_lines_of_pinned_tokens(record):
-    view = head(record, layer=1, heads=[4])
+    view = head(record, layer=1, heads=[4]).selecting(threshold=0)
     weights = record.weights[1, 4]
     seen = {(0, query, key) for query, key in (weights >= 1 / 255).nonzero().tolist()}
     plot = view.draw({**view.state, "queries": [2, 3]}, None)
@@ -112,25 +120,55 @@ def test_its_figure_draws_only_lines_of_pinned_tokens(record):
 
 
 def test_its_figure_is_as_opaque_as_the_screen(record):
-    view = head(record, layer=1, heads=[4])
+    view = head(record, layer=1, heads=[4]).selecting(threshold=0)
     plot = view.draw({**view.state, "root": True}, None)
     weights = record.weights[1, 4].sqrt()
-    expected = {(0, q, k): float(weights[q, k]) for q, k in (weights >= 1 / 255).nonzero().tolist()}
+    expected = {(0, q, k): float((INK * weights)[q, k]) for q, k in (weights >= 1 / 255).nonzero().tolist()}
     assert drawn_between(plot) == pytest.approx(expected, abs=1e-6)
     assert "as opaque as the square root of the weight" in plot.caption
 
 
 def test_its_figure_shows_the_sentences_that_are_chosen(record):
-    view = head(record, layer=0, sentence_b_start=4)
+    view = head(record, layer=0, sentence_b_start=4).selecting(threshold=0)
     plot = view.draw({**view.state, "between": "01", "heads": [2]}, None)
-    assert [text.get_text() for text in plot.figure.axes[0].texts] == ["[CLS]", "the", "un", "told", "<key>", "[SEP]"]
+    assert [text.get_text() for text in plot.figure.axes[0].texts][:6] == [
+        "[CLS]",
+        "the",
+        "un",
+        "told",
+        "<key>",
+        "[SEP]",
+    ]
     weights = record.weights[0, 2, :4, 4:]
-    assert list(drawn_between(plot).values()) == pytest.approx(weights[weights >= 1 / 255].tolist(), abs=1e-6)
+    inked = (INK[:4, 4:] * weights)[weights >= 1 / 255]
+    assert list(drawn_between(plot).values()) == pytest.approx(inked.tolist(), abs=1e-6)
     assert "what sentence A attends to in sentence B" in plot.caption
     hidden = 1 - float(weights.sum() / 4)
     assert f"Tokens left out take {100 * hidden:.1f} %" in plot.caption
     with pytest.raises(BadInput, match="show all sentences"):
         head(record).draw({**view.state, "between": "11"}, None)
+
+
+def test_its_legend_has_the_dash_of_each_head_the_layer_and_the_scale(record):
+    plot = head(record, layer=2).figure()
+    texts = [text.get_text() for text in plot.figure.axes[0].texts][12:]
+    assert texts[0] == "layer 2, 10 heads"
+    assert texts[1:11] == [str(number) for number in range(10)]
+    assert texts[11:] == [f"weight {head(record, layer=2).state['threshold']:g}", "1"]
+    samples = [lines for lines in plot.figure.axes[0].collections if lines.get_linewidths()[0] == 1.6]
+    dashes = [lines.get_linestyles()[0][1] is not None for lines in samples]
+    assert dashes == [False] * 8 + [True] * 2
+    # long enough that a dash, its gap and the next dash are seen
+    (start, _), (end, _) = samples[-1].get_segments()[0]
+    assert (end - start) * 72 > sum(samples[-1].get_linestyles()[0][1])
+
+
+def test_it_opens_with_a_threshold_chosen_from_the_weights(record):
+    threshold = head(record, layer=1, include_heads=[0, 1, 2, 3]).state["threshold"]
+    inner = record.weights[1, :4][..., 1:5]
+    assert 4 * 6 <= int((inner >= threshold).sum()) <= 4 * 6 + int(((inner - threshold).abs() < 0.005).sum())
+    even = AttentionRecord.from_weights(torch.full((1, 1, 4, 4), 0.25), list("abcd"), causal=False)
+    assert head(even).state["threshold"] == 0
 
 
 def test_its_figure_without_heads_has_no_lines(record):

@@ -41,9 +41,8 @@ def executed(*cells: str):
 
 
 def shown_in(notebook, cell: int):
-    """The one output of a cell: neither none nor two."""
-    (output,) = notebook.cells[cell].outputs
-    return output.data
+    """The first output of a cell: of a view the live one, which the page follows."""
+    return notebook.cells[cell].outputs[0].data
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +65,10 @@ def notebook():
 def test_every_cell_shows_one_live_view_and_keeps_a_page(notebook):
     models = []
     for cell in (1, 2, 3, 5):
-        shown = shown_in(notebook, cell)
-        assert set(shown) == {"text/plain", "text/html", WIDGET}
-        assert shown["text/html"].startswith('<iframe sandbox="allow-scripts"')
+        shown, page = (output.data for output in notebook.cells[cell].outputs)
+        assert set(shown) == {"text/plain", WIDGET}
+        assert set(page) == {"text/plain", "text/html"}
+        assert re.match('<div data-attnscope="[0-9a-f]{32}"><iframe sandbox="allow-scripts"', page["text/html"])
         assert shown["text/plain"].startswith("View(name=")
         models.append(shown[WIDGET]["model_id"])
     # one view shown twice is one model, and what is chosen in one place is chosen in both; two views are two
@@ -97,6 +97,14 @@ def test_a_site_that_shows_notebooks_shows_the_page(notebook):
     html, _ = nbconvert.HTMLExporter().from_notebook_node(type(notebook)(without))
     assert len(re.findall('<iframe [^>]*sandbox="allow-scripts"', html)) == 4
     assert "widget-view" not in html
+
+
+def test_a_notebook_turned_into_html_holds_every_page(notebook):
+    """Widget state is stored there, so that the live view is taken: offline nothing draws it, and the page is seen."""
+    nbconvert = pytest.importorskip("nbconvert", reason="nbconvert is missing: pip install 'attnscope[dev]'.")
+    html, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
+    assert "widget-view" in html
+    assert len(re.findall('<div data-attnscope="[0-9a-f]{32}"><iframe [^>]*sandbox="allow-scripts"', html)) == 4
 
 
 def test_the_page_alone_where_no_kernel_runs(record):

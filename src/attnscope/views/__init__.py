@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from .flow import flow as flow
 from .head import head as head
+from .image import image as image
 from .learning import learning as learning
 from .model import model as model
 from .neuron import neuron as neuron
@@ -17,6 +18,7 @@ from .view import View as View
 VIEWS: dict[str, Callable[..., View]] = {
     "flow": flow,
     "head": head,
+    "image": image,
     "learning": learning,
     "model": model,
     "neuron": neuron,

@@ -11,6 +11,8 @@ import { unitsOf } from "./units.js";
 
 const STATE = ["layer", "queries", "keys", "words", "special", "threshold", "root"];
 const MARGIN = 40;
+/** Pixels of a column, at least: upright letters stay apart. */
+const NARROWEST = 12;
 /** Tokens up to which the flow to a token is shown while the pointer rests on it. */
 const PREVIEWED = 48;
 
@@ -81,9 +83,9 @@ class FlowView {
     const measure = document.createElement("canvas").getContext("2d");
     measure.font = "600 13px system-ui, sans-serif";
     const longest = Math.min(Math.max(...this.shown.map((place) => measure.measureText(this.units[place].text.slice(0, 60)).width), 16), 104);
-    const wide = Math.min(Math.max(Math.floor((width - MARGIN) / count), 16), 96);
+    const wide = Math.min(Math.max(Math.floor((width - MARGIN) / count), NARROWEST), 96);
     const upright = longest + 10 > wide;
-    const column = upright ? Math.min(wide, beside ? 48 : 28) : wide;
+    const column = upright && beside ? Math.min(wide, 48) : wide;
     const levels = this.payload.layers.length + 1;
     const row = Math.round(Math.min(Math.max(360 / levels, 14), 44));
     const size = { column, row, levels, upright, labels: upright ? Math.ceil(longest) + 12 : 20 };
@@ -121,7 +123,7 @@ class FlowView {
     const tokens = graph.scores(method, top, sources);
     const scores = tokens && Float64Array.from(shown, (unit) => units[unit].places.reduce((sum, place) => sum + tokens[place], 0));
     const { value, cut = [] } = passing;
-    panel.found = { ...drawnEdges(grids, units.length, { shown, threshold, reached }), quiet, tokens, scores, value, arcs: cut.length, cut: this.#between(cut) };
+    panel.found = { ...drawnEdges(grids, units.length, { shown, threshold, reached, sideways: method === "rollout" }), quiet, tokens, scores, value, arcs: cut.length, cut: this.#between(cut) };
     return panel.found;
   }
 

@@ -14,11 +14,11 @@ from ..attribution.heads import Heads, pooled_maps, square_weights, with_residua
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
+from .choices import check_record, known, position
 from .flow_figure import flow_figure
 from .flow_scores import FlowScores
 from .packing import deflated
-from .record_view import known, position
-from .sides import sides_of
+from .sides import sides_of, title_of
 from .view import View
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def flow(
         heads: How heads become one map: "mean", "max", one head, or the mean over some.
         residual: The share r of the residual connection.
     """
+    check_record(record, "flow")
     weights = square_weights(record).double()
     if record.pooled and heads not in ("mean", 0):
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")
@@ -122,6 +123,12 @@ def flow(
         blobs,
         table=table,
         draw=lambda selected, width: flow_figure(record, sides["keys"], maps, options, selected, width),
+        choices={
+            "layer": record.layers,
+            "queries": range(len(record.query_tokens)),
+            "keys": range(len(record.key_tokens)),
+        },
+        title=title_of("flow", sides["keys"], record),
     )
 
 
@@ -133,7 +140,7 @@ def _read(record: AttentionRecord) -> list[int]:
 
 def _positions(record: AttentionRecord, positions: int | Sequence[int], what: str) -> list[int]:
     """Positions counted from zero, each once."""
-    some = [positions] if isinstance(positions, int) else positions
+    some = positions if isinstance(positions, Sequence) and not isinstance(positions, str) else [positions]
     return sorted({position(number, len(record.query_tokens), what) for number in some})
 
 

@@ -31,6 +31,7 @@ LONGEST = 14
 """Letters of a token that are printed."""
 FAINTEST = 1 / 255
 EDGE, CUT = paint.sequential()[220], "#b34700"
+ROLLOUT = "Rollout"
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _panels(
 
     return [
         panel("Raw attention", raw, maps[top, sources].mean(0).numpy()),
-        panel("Rollout", mass, rolled),
+        panel(ROLLOUT, mass, rolled),
         panel("Flow", passed, flows, cut=cut, colour=EDGE if chosen.targets else QUIET),
     ]
 
@@ -171,9 +172,14 @@ def _draw(
         shares = np.clip(values / (largest or 1.0), 0.0, 1.0)
         return np.asarray(np.sqrt(shares) if root else shares)
 
-    lines_to, tokens_to = float(panel.edges.max(initial=0.0)), float(panel.scores.max(initial=0.0))
+    every = panel.edges
+    if panel.title == ROLLOUT:  # what stays on its token would leave no ink for all others
+        sideways = every * ~np.eye(every.shape[-1], dtype=bool)
+        every = sideways if sideways.any() else every
+    lines_to, tokens_to = float(every.max(initial=0.0)), float(panel.scores.max(initial=0.0))
     axes.text(left, corner[1] + 0.08, panel.title, ha="left", va="center", color=INK, fontweight="bold")
-    ends = f"lines 0 to {lines_to:.2g}, tokens 0 to {tokens_to:.2g}"
+    more = " and more" * bool((panel.edges > lines_to).any())
+    ends = f"lines 0 to {lines_to:.2g}{more}, tokens 0 to {tokens_to:.2g}"
     axes.text(left, corner[1] + 0.22, ends, ha="left", va="center", color=QUIET, fontsize=6)
     apart = math.ceil(0.12 / row)
     for level in [0, *range(chosen.top + 1, apart // 2, -apart)]:
@@ -216,14 +222,14 @@ def _caption(record: AttentionRecord, chosen: Chosen, options: Mapping[str, Any]
     scale = "the square root of" if state.get("root") else "proportional to"
     opening = (
         f"From {source} at layer {number} down to the input: raw attention with the residual, rollout (the share of"
-        f" the source along each edge) and flow. Ink is {scale} the number, from 0 to the largest of each panel; tokens"
-        " below have the colour of each method's score."
+        f" the source along each edge) and flow. Ink is {scale} the number, from 0 to the largest of each panel, for"
+        " rollout to the largest that leads to another token; tokens below have the colour of each method's score."
     )
     words = [opening]
     if chosen.targets:
         value = float(flows.map[chosen.top, chosen.sources].mean(0)[chosen.targets].sum())
         target = " + ".join(names[place] for place in chosen.targets)
-        words.append(f"Flow to “{target}”: {value:.6f}; bold: the minimum cut nearest the source.")
+        words.append(f"Flow to “{target}”: {value:.4f}; bold: the minimum cut nearest the source.")
     share = float(flows.saturated[chosen.top])
     words.append(f"{share:.0%} of the flows from here are just what the source can give or the token can take in.")
     if state.get("threshold"):

@@ -143,8 +143,9 @@ const FAINT = 1 / 255;
 
 /** The edges to draw: of shown units, not below the threshold, and (for attention) reached from the source over such.
  * @param {Float64Array[]} grids by layer, `[query unit, key unit]` @param {number} count
- * @param {{shown: number[], threshold: number, reached: number[] | null}} given */
-export function drawnEdges(grids, count, { shown, threshold, reached }) {
+ * @param {{shown: number[], threshold: number, reached: number[] | null, sideways: boolean}} given `sideways`: the scale ends
+ *   with the strongest edge to another token, because what stays on its token would leave no ink for all others */
+export function drawnEdges(grids, count, { shown, threshold, reached, sideways }) {
   const column = new Int32Array(count).fill(-1);
   shown.forEach((unit, place) => (column[unit] = place));
   const found = [];
@@ -169,13 +170,14 @@ export function drawnEdges(grids, count, { shown, threshold, reached }) {
           continue;
         }
         // the strongest are met from the top on, so that most of what is too faint is never kept
-        if (value > largest) largest = value;
+        if (value > largest && !(sideways && query === key)) largest = value;
         if (value >= largest * FAINT) found.push({ layer, query: column[query], key: column[key], value });
         else left.faint++;
       }
     }
     from = next;
   }
+  if (!largest) largest = Math.max(0, ...found.map(({ value }) => value));
   const edges = found.filter(({ value }) => value >= largest * FAINT);
   left.faint += found.length - edges.length;
   return { edges, largest, left };

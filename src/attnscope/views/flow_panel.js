@@ -78,6 +78,7 @@ export class FlowPanel {
     this.#paintTokens();
     this.paintGraph();
     this.#paintScale(this.scales.lines, shown.largest, (share) => ({ alpha: this.#share(share), colour: shown.quiet ? palette.read("quiet") : palette.read("accent") }));
+    if (this.about.method === "rollout" && shown.edges.some(({ value }) => value > shown.largest)) this.scales.lines.most.textContent += " and more";
     this.#paintScale(this.scales.tokens, shown.scores ? shown.most : 0, (share) => ({ alpha: 1, colour: palette.sequential[Math.round(255 * this.#share(share))] }));
   }
 

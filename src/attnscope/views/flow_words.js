@@ -9,8 +9,8 @@ export const ABOUT = [
   { method: "flow", title: "Flow", means: "Lines: one maximum flow to the chosen token, attention being the width of pipes; bold: the minimum cut that holds it back. Tokens: the maximum flow to each.", line: "Lines", token: "Tokens" },
 ];
 
-/** A number with the digits that are sure. @param {number} value */
-const sixDigits = (value) => value.toFixed(6);
+/** A number with the digits that a reader can use. @param {number} value */
+const figure = (value) => (value >= 0.0001 || !value ? value.toFixed(4) : value.toExponential(1).replace("-", "−"));
 
 /** Whether a flow is one of its two trivial limits. @param {number} end */
 function endWords(end) {
@@ -61,7 +61,7 @@ export class FlowWords {
   #most({ shown: { scores } }) {
     const { units, shown } = this.view;
     const best = scores.reduce((best, score, column) => (score > scores[best] ? column : best), 0);
-    return `Most to ${this.names(units[shown[best]].places)}: ${sixDigits(scores[best])}`;
+    return `The token that gets most: ${this.names(units[shown[best]].places)}, ${figure(scores[best])}`;
   }
 
   #flow(panel) {
@@ -77,7 +77,7 @@ export class FlowWords {
     const pairs = sources.length * targets.length;
     const end = pairs === 1 ? endWords(graph.end(top, sources, targets[0])) : "";
     const cut = pairs === 1 ? `Minimum cut: ${panel.found.arcs} ${panel.found.arcs === 1 ? "edge" : "edges"}, bold` : `${pairs} pairs, each flow by itself, ${sources.length > 1 ? "averaged over the sources, " : ""}summed over the targets; their minimum cuts are bold`;
-    return `Flow ${from} to ${this.names(targets)}: ${sixDigits(value)}${end}. ${cut}.`;
+    return `Flow ${from} to ${this.names(targets)}: ${figure(value)}${end}. ${cut}.`;
   }
 
   /** What is said of an input token: its number in each panel. @param {number} column */
@@ -89,7 +89,7 @@ export class FlowWords {
       if (!scores) continue;
       const rank = 1 + scores.filter((score) => score > scores[column]).length;
       const end = about.method === "flow" && places.length === 1 ? endWords(graph.end(top, sources, places[0])) : "";
-      lines.push(`${about.title}: ${sixDigits(scores[column])}, rank ${rank} of ${scores.length}${end}`);
+      lines.push(`${about.title}: ${figure(scores[column])}, rank ${rank} of ${scores.length}${end}`);
     }
     return lines;
   }
@@ -101,15 +101,15 @@ export class FlowWords {
     const same = (edge) => edge.layer === layer && edge.query === query && edge.key === key;
     const [cut, here] = [shown.cut.find(same), shown.edges.find(same)];
     const words = { raw: "attention with the residual", rollout: "share of the mass", flow: shown.quiet ? "capacity" : "flow" }[about.method];
-    const lines = [`${this.names(unit(query))} → ${this.names(unit(key))}`, `Layer ${payload.layers[layer]}: ${words} ${sixDigits(here ? here.value : cut ? 0 : value)}`];
-    return cut ? [...lines, `In the minimum cut, capacity ${sixDigits(cut.value)}`] : lines;
+    const lines = [`${this.names(unit(query))} → ${this.names(unit(key))}`, `Layer ${payload.layers[layer]}: ${words} ${figure(here ? here.value : cut ? 0 : value)}`];
+    return cut ? [...lines, `In the minimum cut, capacity ${figure(cut.value)}`] : lines;
   }
 
   /** What the graph is, what of it is not drawn, and what was not computed. */
   say() {
     const { frame, payload, top, panels, units, shown } = this.view;
     const [, rollout] = panels;
-    const parts = [`Edges are ${payload.heads}, with ${percent(payload.residual)} residual connection. A maximum flow may take other ways as well; its value and the cut nearest the source stay the same. Lines and tokens: ink is ${frame.get("root", false) ? "the square root of" : "proportional to"} the number, from 0 to the largest of each panel.`];
+    const parts = [`Edges are ${payload.heads}, with ${percent(payload.residual)} residual connection. A maximum flow may take other ways as well; its value and the cut nearest the source stay the same. Lines and tokens: ink is ${frame.get("root", false) ? "the square root of" : "proportional to"} the number, from 0 to the largest of each panel; for rollout to the largest that leads to another token.`];
     const threshold = frame.get("threshold", 0);
     if (threshold) parts.push(`Lines below ${threshold.toFixed(3)} are not drawn: ${percent(rollout.found.left.below / (top + 1))} of the mass of rollout.`);
     const all = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
@@ -141,7 +141,7 @@ export class FlowWords {
     return {
       caption: `What each input token gets from ${this.names(sources)} at layer ${payload.layers[top]}`,
       columns: ["Token", ...panels.map(({ about }) => about.title)],
-      rows: shown.map((unit, column) => [units[unit].text, ...panels.map((panel) => (panel.shown?.scores ? sixDigits(panel.shown.scores[column]) : "not computed"))]),
+      rows: shown.map((unit, column) => [units[unit].text, ...panels.map((panel) => (panel.shown?.scores ? figure(panel.shown.scores[column]) : "not computed"))]),
     };
   }
 }

@@ -110,19 +110,19 @@ export class Frame {
   check(title, name, key, words) {
     const box = element("input", { type: "checkbox", onchange: () => this.set({ [name]: box.checked }) });
     if (key) this.key(key, words ?? title.toLowerCase(), () => this.set({ [name]: !this.get(name, false) }));
-    const node = element("label", { className: "check" }, box, title, ...(key ? [" ", element("kbd", {}, key)] : []));
+    const node = element("label", { className: "check", title: key ? `Key: ${key}` : "" }, box, title);
     return this.add({ node, refresh: () => (box.checked = Boolean(this.get(name, false))) });
   }
 
-  /** The threshold below which nothing is drawn. @param {number} [largest] */
-  threshold(largest = 0.5) {
-    const slider = element("input", { type: "range", min: "0", max: String(largest), step: "0.005", ariaLabel: "Threshold", oninput: () => this.set({ threshold: Number(slider.value) }) });
+  /** The threshold below which nothing is drawn. @param {number} [largest] @param {string} [title] */
+  threshold(largest = 0.5, title = "Hide below") {
+    const slider = element("input", { type: "range", min: "0", max: String(largest), step: "0.005", ariaLabel: title, oninput: () => this.set({ threshold: Number(slider.value) }) });
     const shown = element("output", {});
-    this.key("t", "threshold: 0, .05, .1, .2", () => {
+    this.key("t", "hide what is below 0, 0.05, 0.1, 0.2", () => {
       const stops = [0, 0.05, 0.1, 0.2];
       this.set({ threshold: stops.find((stop) => stop > this.get("threshold", 0) + 1e-9) ?? 0 });
     });
-    const node = element("label", { className: "threshold" }, element("span", { className: "quiet" }, "Threshold ", element("kbd", {}, "t")), element("div", {}, slider, shown));
+    const node = element("label", { className: "threshold", title: "Key: t" }, element("span", { className: "quiet" }, title), element("div", {}, slider, shown));
     return this.add({ node, refresh: () => ((slider.value = String(this.get("threshold", 0))), (shown.textContent = this.get("threshold", 0).toFixed(3))) });
   }
 

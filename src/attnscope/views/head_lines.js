@@ -43,7 +43,7 @@ export function linesOf(layer, heads, { shape, queries, keys, shownQueries, show
 }
 
 /** Draws lines between two columns, the strongest at once, the others frame by frame beneath them while they are wanted.
- * @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {{y: (row: number) => number, width: number, colour: (head: number) => string, dash: (head: number) => number[], opacity: (weight: number) => number, wanted: () => boolean}} given */
+ * @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {{y: (row: number) => number, width: number, colour: (head: number) => string, dash: (head: number) => number[], opacity: (line: Line) => number, wanted: () => boolean}} given */
 export async function drawLines(context, lines, { y, width, colour, dash, opacity, wanted }) {
   const sorted = [...lines].sort((one, other) => other.weight - one.weight);
   context.lineWidth = 1.5;
@@ -53,7 +53,7 @@ export async function drawLines(context, lines, { y, width, colour, dash, opacit
     if (!wanted()) return;
     // each its own stroke, which is drawn faster than many as one
     for (const line of sorted.slice(start, start + count)) {
-      context.globalAlpha = opacity(line.weight);
+      context.globalAlpha = opacity(line);
       context.strokeStyle = colour(line.head);
       context.setLineDash(dash(line.head));
       context.beginPath();

@@ -12,6 +12,8 @@ const FIGURES = 132;
 const STRIP = 20;
 /** Lines that a screen can tell apart and a browser draws without a visible wait. */
 const MOST_LINES = 4000;
+/** The share of their ink that lines of special tokens and sinks have while nothing is looked at. */
+export const FADED = 0.1;
 
 /** What the panel shows of the model. */
 export const HEAD_STATE = ["layer", "heads", "words", "special", "threshold", "root", "between", "queries", "keys"];
@@ -132,14 +134,15 @@ export class HeadPanel {
     const inSight = chosen.filter(({ query, key }) => visible(query) || visible(key));
     const drawn = inSight.length > MOST_LINES ? strongest(inSight, MOST_LINES) : inSight;
     const y = (row) => row * ROW + ROW / 2 - top;
-    const opacity = (weight) => this.#opacity(weight);
+    const quiet = (side, row) => { const { units, shown } = this.columns[side]; return units[shown[row]].special || units[shown[row]].sink; };
+    const opacity = ({ query, key, weight }) => this.#opacity(weight) * (!active && (quiet("queries", query) || quiet("keys", key)) ? FADED : 1);
     const { heads } = this.layers.described;
     const given = { y, width: middle, opacity, colour: (head) => this.colour(head), dash: (head) => (head % 16 < 8 ? [] : [5, 3]) };
     const scene = { lines: drawn, y, width: middle };
     this.#scene = scene;
     this.frame.busy(drawLines(sharp(this.lines, middle, height), drawn, { ...given, wanted: () => this.#scene === scene }));
     // what was drawn, for whoever wants to check it against the weights
-    this.lines.scene = drawn.map((line) => ({ query: this.columns.queries.shown[line.query], key: this.columns.keys.shown[line.key], head: heads[line.head], weight: line.weight, from: y(line.query), to: y(line.key), opacity: opacity(line.weight), colour: this.colour(line.head) }));
+    this.lines.scene = drawn.map((line) => ({ query: this.columns.queries.shown[line.query], key: this.columns.keys.shown[line.key], head: heads[line.head], weight: line.weight, from: y(line.query), to: y(line.key), opacity: opacity(line), colour: this.colour(line.head) }));
     this.words.say(inSight.length - drawn.length);
     this.#figures("keys", fromQuery, fromKey);
     this.#figures("queries", fromKey, fromQuery);

@@ -72,9 +72,12 @@ export class HeadWords {
     const { left, lines } = this.panel.found;
     const said = [];
     const share = (mass) => percent(left.mass > 0 ? mass / left.mass : 0);
+    const { queries: asking, keys: asked } = this.panel.columns;
+    const quiet = [asking, asked].flatMap(({ units, shown }) => shown.filter((place) => units[place].special || units[place].sink));
+    if (quiet.length) said.push("lines of special tokens and sinks are faded until one of these tokens is looked at");
     if (faint) said.push(`of the lines in sight the ${thousands(this.most)} strongest are drawn, ${thousands(faint)} are not`);
     if (left.faint) said.push(`${thousands(left.faint)} lines too faint to be seen are not drawn (${share(left.faintMass)} of the attention)`);
-    if (left.below) said.push(`${left.below} lines below ${this.panel.frame.get("threshold", 0).toFixed(3)} are not drawn (${share(left.belowMass)} of the attention)`);
+    if (left.below) said.push(`${thousands(left.below)} lines below ${this.panel.frame.get("threshold", 0).toFixed(3)} are not drawn (${share(left.belowMass)} of the attention)`);
     if (left.hiddenMass > 1e-6 * left.mass) said.push(`tokens that are hidden take ${share(left.hiddenMass)}`);
     const { kept } = this.panel.layers.described;
     if (kept !== null) said.push(`each query has its ${kept} largest keys here, all others together take ${share(left.restMass)}`);

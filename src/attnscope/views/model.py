@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
+from .choices import check_count, check_record, known
 from .head_statistics import POSITIONS, TITLES, HeadStatistics, head_statistics
 from .model_figure import model_figure
 from .packing import WORST, OnDemand, packed
-from .record_view import known, record_view
+from .record_view import record_view
 from .sides import shown, sides_of
 from .thumbnails import maps_of, thumbnail_blobs
 from .view import View
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LONG = 40
+"""Tokens beyond which the maps open on a square-root scale."""
 
 
 @checked
@@ -49,6 +53,8 @@ def model(
     """
     if (layer is None) != (head is None):
         raise BadInput("A head is opened by its layer and its head: give both, or neither to see all heads.")
+    check_record(record, "model")
+    check_count(size_budget, "size_budget")
     chosen = record.select(include_layers, include_heads)
     sides = sides_of(chosen, sentence_b_start)
     statistics = head_statistics(chosen)
@@ -69,6 +75,8 @@ def model(
         "head": known(head, chosen.heads, "head"),
         "enlarged": head is not None,
         "statistic": "entropy",
+        # weights of a long text are small: on a linear scale its maps would be all but blank
+        "root": len(chosen.key_tokens) > LONG,
         "sort_layers": None,
         "sort_heads": None,
     }
@@ -77,6 +85,7 @@ def model(
         state={**view.state, **state},
         blobs=OnDemand({}) | blobs | view.blobs,
         table=lambda: heads_frame(chosen, statistics, sides),
+        choices={**view.choices, "head": chosen.heads, "statistic": list(statistics.figures)},
     )
 
 

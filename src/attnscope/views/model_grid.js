@@ -7,9 +7,9 @@ import { colourTable, pictures, sideFor, weightOf } from "./thumbnails.js";
 import { unitsOf } from "./units.js";
 
 const TALLEST = 780;
-const [SMALLEST_CELL, LOWEST_CELL, LARGEST_CELL] = [28, 52, 240];
-/** Pixels between two pictures, where the bar of the head's statistic stands. */
-const BETWEEN = 8;
+const [SMALLEST_CELL, LOWEST_CELL, LARGEST_CELL] = [14, 52, 240];
+/** Pixels between two pictures, where the bar of the head's statistic stands; fewer where many stand in a narrow place. */
+const [BETWEEN, CLOSE, NARROW] = [8, 5, 32];
 
 /** What the grid shows of the model. */
 export const GRID_STATE = ["layer", "head", "words", "special", "root", "statistic", "sort_layers", "sort_heads"];
@@ -38,7 +38,9 @@ export class ModelGrid {
     this.headers = new ModelHeaders(frame, payload.weights);
     const { corner, along, down } = this.headers;
     this.scale = element("canvas");
-    this.legend = element("div", { className: "legend" }, this.scale, element("span", { className: "quiet" }));
+    this.barKey = element("span", {});
+    this.weightKey = element("span", { className: "quiet" });
+    this.legend = element("div", { className: "legend" }, this.scale, this.weightKey, element("span", { className: "quiet bar-key" }, element("i", { ariaHidden: "true" }), this.barKey));
     const chart = element("div", { className: "chart" }, corner, along, down, element("div", { className: "field" }, this.cells, this.cursor));
     this.node = element("div", { className: "grid" }, element("div", { className: "scroll maps" }, chart), this.legend);
     this.cells.addEventListener("pointermove", (event) => this.#point(this.#placeOf(event)));
@@ -94,9 +96,10 @@ export class ModelGrid {
     const wanted = Math.min(wide, Math.max(LOWEST_CELL, Math.floor(TALLEST / this.layers.length)));
     const density = window.devicePixelRatio || 1;
     const most = Math.min(wide, Math.round(1.25 * wanted));
+    const between = wide < NARROW ? CLOSE : BETWEEN;
     // by the tokens, whatever is shown of them: a picture keeps its size when words are joined or tokens hidden
-    this.side = sideFor(Math.floor((wanted - BETWEEN) * density), Math.floor((most - BETWEEN) * density), this.thumbnails.described.tokens.shape) / density;
-    this.#cell = Math.ceil(this.side) + BETWEEN;
+    this.side = sideFor(Math.floor((wanted - between) * density), Math.floor((most - between) * density), this.thumbnails.described.tokens.shape) / density;
+    this.#cell = Math.ceil(this.side) + between;
     this.node.style.setProperty("--cell", `${this.#cell}px`);
     this.node.style.setProperty("--side", `${this.side}px`);
   }
@@ -136,7 +139,8 @@ export class ModelGrid {
     const unit = shown.name.startsWith("words") ? "word" : "token";
     const many = (count) => (count === 1 ? `one ${unit}` : `${count} ${unit}s`);
     const pixel = down * across === 1 ? `one pixel is one weight` : `one pixel is the largest weight from ${many(down)} to ${many(across)}`;
-    this.legend.lastChild.textContent = `weight, ${frame.get("root", false) ? "square-root" : "linear"} scale; ${pixel}; rows are the ${unit}s that attend, columns those attended to`;
+    this.weightKey.textContent = `weight, ${frame.get("root", false) ? "square-root" : "linear"} scale; ${pixel}; rows are the ${unit}s that attend, columns those attended to`;
+    this.barKey.textContent = `bars: ${statistic.title.toLowerCase()} of each map, whose width is ${short(this.largest)}${unitAfter(statistic)}; at layers and heads its mean`;
     const said = [`The bar below each map is its ${statistic.title.toLowerCase()} (${statistic.meaning}), from 0 to ${short(this.largest)}${unitAfter(statistic)}, over tokens that have a choice; in the headers, its mean.`];
     if (!shown.shape[0] || !shown.shape[1]) said.push("Every token is special or a sink: nothing is left to draw.");
     else if (shown.hidden > 1e-6) said.push(`Tokens that are hidden take ${percent(shown.hidden)} of the attention.`);

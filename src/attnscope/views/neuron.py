@@ -8,10 +8,11 @@ import torch
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
+from .choices import check_count, check_record, known, position
 from .neuron_vectors import vector_blobs
 from .packing import WORST
-from .record_view import known, position, weights_frame
-from .sides import sides_of
+from .record_view import weights_frame
+from .sides import sides_of, title_of
 from .view import View
 from .weights import PAGE_BYTES
 
@@ -41,6 +42,8 @@ def neuron(
         include_heads: The heads to put into the view; all by default.
         size_budget: Bytes that the saved page may take; a view that takes more is refused.
     """
+    check_record(record, "neuron")
+    check_count(size_budget, "size_budget")
     record = record.select(include_layers, include_heads)
     described, blobs = vector_blobs(record)
     size = int(sum(map(len, blobs.values())) * WORST) + PAGE_BYTES
@@ -59,8 +62,22 @@ def neuron(
         "threshold": 0.0,
         "root": False,
     }
-    payload = {**sides_of(record), "vectors": described}
-    return View("neuron", payload, state, blobs, table=lambda: logits_frame(record))
+    sides = sides_of(record)
+    return View(
+        "neuron",
+        {**sides, "vectors": described},
+        state,
+        blobs,
+        table=lambda: logits_frame(record),
+        choices={
+            "layer": record.layers,
+            "head": record.heads,
+            "query": range(len(record.query_tokens)),
+            "keys": range(len(record.key_tokens)),
+            "order": ("natural", "contribution"),
+        },
+        title=title_of("neuron", sides["keys"], record),
+    )
 
 
 def logits_frame(record: AttentionRecord) -> "pd.DataFrame":

@@ -8,7 +8,9 @@ import { TokenList, pinnedAfter } from "./token_list.js";
 import { unitsOf } from "./units.js";
 
 const ROW = 24;
-const MOST_HEIGHT = 480;
+/** Up to so many tokens every row is in sight; longer texts scroll within the view. */
+const MOST_ROWS = 160;
+const LONG_HEIGHT = 480;
 const SUM_HEIGHT = 112;
 const SCALE_WIDTH = 280;
 
@@ -89,12 +91,12 @@ export class NeuronPanel {
   #layOut() {
     const { queries, keys } = this.columns;
     const rows = Math.max(queries.shown.length, keys.shown.length, 1);
-    const height = Math.min(rows * ROW, MOST_HEIGHT);
+    const height = rows <= MOST_ROWS ? rows * ROW : LONG_HEIGHT;
     const texts = queries.list.node.offsetWidth + keys.list.node.offsetWidth;
     const around = this.node.clientWidth || 640;
     this.layout = stripLayout(this.layers.described.shape[2], around - texts - (rows * ROW > height ? 16 : 0));
     this.size = { rows, height, around };
-    this.area.style.maxHeight = `${MOST_HEIGHT + ROW}px`;
+    this.area.style.maxHeight = `${height + ROW + 20}px`; // 20: a bar to scroll sideways
     this.grid.style.height = `${(rows + 1) * ROW}px`;
   }
 

@@ -7,6 +7,8 @@ const FIGURE = 56;
 const BAR = 80;
 const WEIGHT = 48;
 const WIDEST = 8;
+/** Pixels of a dimension below which a strip cannot be read. */
+const NARROWEST = 1.5;
 const LABEL = 48;
 
 /** A colour for a signed value from −1 to 1, below zero orange, above it blue. @param {string[]} scale @param {boolean} root */
@@ -22,7 +24,9 @@ export function signedColour(scale, root) {
  * @param {number} dimensions @param {number} width */
 export function stripLayout(dimensions, width) {
   const fixed = 2 * FIGURE + BAR + WEIGHT + 5 * GAP;
-  const cell = Math.min(Math.max(Math.floor((width - fixed) / 3 / dimensions), 1), WIDEST);
+  const each = (width - fixed) / 3 / dimensions;
+  if (each < NARROWEST) return narrowLayout(dimensions, width);
+  const cell = Math.min(each < 1 ? each : Math.floor(each), WIDEST);
   const strip = cell * dimensions;
   const lefts = { query: GAP / 2, key: GAP * 1.5 + strip, product: GAP * 2.5 + 2 * strip };
   const dot = GAP * 2.5 + 3 * strip + FIGURE;
@@ -34,7 +38,17 @@ export function stripLayout(dimensions, width) {
     for (const [column, left] of Object.entries(lefts)) if (x >= left && x < left + strip) return { column, index: Math.floor((x - left) / cell) };
     return { column: x < lefts.key ? "query" : "sum", index: x < lefts.key ? 0 : null };
   };
-  return { cell, strip, lefts, dot, logit, bar, whole, at };
+  return { cell, strip, lefts, dot, logit, bar, weight: bar + BAR + 8, whole, at };
+}
+
+/** Where there is no room for three strips: the products and the weight alone.
+ * @param {number} dimensions @param {number} width */
+function narrowLayout(dimensions, width) {
+  const strip = Math.max(width - WEIGHT - GAP, 48);
+  const cell = strip / dimensions;
+  const lefts = { product: GAP / 2 };
+  const at = (x) => (x >= GAP / 2 && x < GAP / 2 + strip ? { column: "product", index: Math.floor((x - GAP / 2) / cell) } : { column: "sum", index: null });
+  return { cell, strip, lefts, dot: null, logit: null, bar: null, weight: GAP + strip, whole: strip + WEIGHT + GAP, at, narrow: true };
 }
 
 /** Paints the headings, and the rows that are in sight: the queries with their vectors, the keys with theirs, the
@@ -45,9 +59,10 @@ export function drawColumns(top, context, queries, keys, given) {
   const { lefts, strip, dot, logit, bar } = layout;
   const [ink, quiet, line] = [palette.text, palette.quiet, palette.line];
   top.fillStyle = quiet;
-  for (const [words, left] of [["query", lefts.query], ["key", lefts.key], ["query × key", lefts.product], ["softmax", bar]]) top.fillText(words, left, row / 2, left === bar ? BAR : strip);
+  const headings = layout.narrow ? [["query × key", lefts.product], ["weight", layout.weight]] : [["query", lefts.query], ["key", lefts.key], ["query × key", lefts.product], ["softmax", bar]];
+  for (const [words, left] of headings) top.fillText(words, left, row / 2, left === bar ? BAR : left === layout.weight ? WEIGHT : strip);
   top.textAlign = "right";
-  for (const [words, right] of [["Σ", dot], ["logit", logit]]) top.fillText(words, right, row / 2);
+  if (!layout.narrow) for (const [words, right] of [["sum", dot], ["logit", logit]]) top.fillText(words, right, row / 2);
   // on whole pixels of the screen, so that nothing shines through between two dimensions
   const density = context.getTransform().a;
   const whole = (place) => Math.round(place * density) / density;
@@ -64,27 +79,29 @@ export function drawColumns(top, context, queries, keys, given) {
     context.strokeStyle = ink;
     context.strokeRect(left - 1.5, y + 2.5, strip + 3, row - 5);
   };
-  for (const { vector, y, active } of queries) {
+  for (const { vector, y, active } of layout.narrow ? [] : queries) {
     stripAt(lefts.query, y, vector, largest.vectors, active ? 1 : 0.35);
     if (active) framed(lefts.query, y);
   }
   for (const { key, products, y, active, dot: sum, logit: score, weight } of keys) {
     const seen = score > -Infinity;
-    stripAt(lefts.key, y, key, largest.vectors, seen ? 1 : 0.35);
+    if (!layout.narrow) stripAt(lefts.key, y, key, largest.vectors, seen ? 1 : 0.35);
     stripAt(lefts.product, y, products, largest.products, seen ? 1 : 0.35);
-    if (active) for (const left of [lefts.key, lefts.product]) framed(left, y);
+    if (active) for (const left of layout.narrow ? [lefts.product] : [lefts.key, lefts.product]) framed(left, y);
     const middle = y + row / 2 + 0.5;
     context.fillStyle = seen ? ink : quiet;
-    context.textAlign = "right";
-    context.fillText(sum.toFixed(2).replace("-", "−"), dot, middle);
-    context.fillText(seen ? score.toFixed(2).replace("-", "−") : "masked", logit, middle);
-    context.textAlign = "left";
-    context.fillStyle = line;
-    context.fillRect(bar, y + 4, 1, row - 8);
-    context.fillStyle = palette.bar;
-    context.fillRect(bar + 1, y + 6, weight * (BAR - 1), row - 12);
+    if (!layout.narrow) {
+      context.textAlign = "right";
+      context.fillText(sum.toFixed(2).replace("-", "−"), dot, middle);
+      context.fillText(seen ? score.toFixed(2).replace("-", "−") : "masked", logit, middle);
+      context.textAlign = "left";
+      context.fillStyle = line;
+      context.fillRect(bar, y + 4, 1, row - 8);
+      context.fillStyle = palette.bar;
+      context.fillRect(bar + 1, y + 6, weight * (BAR - 1), row - 12);
+    }
     context.fillStyle = seen ? ink : quiet;
-    context.fillText(weight.toFixed(3), bar + BAR + 8, middle);
+    context.fillText(weight.toFixed(3), layout.weight, middle);
   }
   if (given.dimension === null) return;
   const place = given.order.indexOf(given.dimension);

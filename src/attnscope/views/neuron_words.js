@@ -52,6 +52,7 @@ export class NeuronWords {
     const left = sums.filter((_, position) => !shown.has(position));
     const sharing = described.heads.filter((_, other) => other !== headPlace && described.key_heads[other] === described.key_heads[headPlace]);
     const said = [`Colour is the value, on a ${frame.get("root", false) ? "square-root" : "linear"} scale.`];
+    if (this.panel.layout.narrow) said.push("There is room for the products of query and key only: the vectors, their sum and the logit are told when a row is pointed at.");
     if (left.length) said.push(`${left.length} keys are not shown and take ${percent(left.reduce((sum, { weight }) => sum + weight, 0))} of the attention.`);
     if (sharing.length) said.push(`Head ${head} shares its keys with head${sharing.length > 1 ? "s" : ""} ${sharing.join(", ")} (grouped queries).`);
     said.push(`Vectors are 16-bit floats (three digits): in layer ${layer} logits differ from the record by at most ${described.errors.logits[place]}, weights by at most ${described.errors.weights[place]}.`);

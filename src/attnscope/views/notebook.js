@@ -1,5 +1,15 @@
 // The host of a notebook: gives a view the model of its widget and its element, as the host of a page does.
 
+/** Hides the page that stands below a widget for those who cannot draw it; by a rule, because it may come later.
+ * @param {string} id what the page is marked with */
+function hidePage(id) {
+  if (document.querySelector(`style[data-attnscope-live="${CSS.escape(id)}"]`)) return;
+  const rule = document.createElement("style");
+  rule.dataset.attnscopeLive = id;
+  rule.textContent = `[data-attnscope="${CSS.escape(id)}"] { display: none; }`;
+  document.head.append(rule);
+}
+
 /** A view as a notebook runs it.
  * @param {(given: {model: object, el: HTMLElement}) => (() => void) | void} render
  * @param {Record<string, string>} renamed what the widget calls by another name, because it has that name for itself */
@@ -22,6 +32,7 @@ export function inNotebook(render, renamed) {
         if (!el.isConnected) return;
         standing.disconnect();
         end = render({ model: given, el });
+        hidePage(model.get("page"));
       });
       el.classList.add("attnscope-notebook"); // so that even an empty element has a size to be observed
       standing.observe(el);

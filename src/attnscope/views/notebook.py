@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
+from uuid import uuid4
 
 from ..errors import BadInput
 from .page import HERE, module_text, style_text
@@ -21,7 +22,21 @@ def widget_of(view: View) -> Any:
     """
     made = _widget_class(view.name, tuple(view.state))
     traits = {trait_of(name): value for name, value in view.state.items()}
-    return made(payload=dict(view.payload), blobs=dict(view.blobs), **traits)
+    return made(payload=dict(view.payload), blobs=dict(view.blobs), page=uuid4().hex, **traits)
+
+
+def show(view: View, *, live: bool) -> None:
+    """Display a view: live, and below it the page that is seen wherever the widget is not drawn."""
+    from IPython import display as outputs
+
+    display: Any = outputs.display  # IPython has no types for it
+    page = {"text/html": view._repr_html_(), "text/plain": repr(view)}
+    if live:
+        bundle, _ = view.widget._repr_mimebundle_()
+        bundle.pop("text/html", None)
+        display({**bundle, "text/plain": repr(view)}, raw=True)
+        page = {"text/html": f'<div data-attnscope="{view.widget.page}">{page["text/html"]}</div>', "text/plain": ""}
+    display(page, raw=True)
 
 
 def refresh(widget: Any, view: View) -> None:
@@ -64,6 +79,7 @@ def _widget_class(name: str, names: tuple[str, ...]) -> Any:
         "_css": style_text([name]),
         "payload": traitlets.Dict().tag(sync=True),
         "blobs": traitlets.Dict().tag(sync=True),
+        "page": traitlets.Unicode().tag(sync=True),
         **traits,
     }
     # a name of its own: the style of a widget is kept by the name of its class

@@ -24,6 +24,12 @@ def diverging(*, dark: bool = False) -> tuple[str, ...]:
     return tuple(colours)
 
 
+def heat() -> tuple[str, ...]:
+    """The scale for heat over an image: 64 colours from dark violet over red to bright yellow, evenly lighter."""
+    shares = [step / 63 for step in range(64)]
+    return tuple(paint.oklch(0.35 + 0.57 * share, 0.13 + 0.04 * share, (300 + 165 * share) % 360) for share in shares)
+
+
 def colour_properties() -> str:
     """The scales as CSS custom properties of every view; a script reads those of the scheme of the moment.
 

@@ -20,7 +20,7 @@ export function recordControls(frame, payload) {
 
 /** Words or tokens, where some word has several. @param {import("./frame.js").Frame} frame @param {...object} sides */
 export function wordsControl(frame, ...sides) {
-  if (sides.some(hasPieces)) frame.check("Words", "words", "w", "words or tokens");
+  if (sides.some(hasPieces)) frame.check("Whole words", "words", "w", "whole words or tokens");
 }
 
 /** Special tokens and sinks, where there are some. @param {import("./frame.js").Frame} frame @param {...object} sides */

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import BadInput
 from ..record import AttentionRecord
+from .choices import check_count, known, several
 from .printing import Plot
-from .sides import shown, sides_of
+from .sides import shown, sides_of, title_of
 from .tables import token_column
 from .view import View
 from .weights import form_for, weight_blobs
@@ -26,6 +26,8 @@ CHOSEN: Mapping[str, Any] = {
     "keys": [],
 }
 """What every view of a record can choose, as it opens."""
+BETWEEN = ("all", "00", "01", "10", "11")
+"""From which sentence of a pair to which attention is shown."""
 Draw = Callable[[AttentionRecord, Mapping[str, Any], Mapping[str, Any], int | float | None], Plot]
 """Makes the figure of a record, its sides, a state and a width."""
 
@@ -41,8 +43,13 @@ def record_view(
     keys_per_query: int | None = None,
     draw: Draw | None = None,
     more: Mapping[str, Any] | None = None,
+    opening: Mapping[str, Any] | None = None,
 ) -> View:
-    """A view that is drawn from a record's weights; `more` is what its script needs beside them."""
+    """A view that is drawn from a record's weights.
+
+    `more` is what its script needs beside them, `opening` what it opens with where that is not what `CHOSEN` says.
+    """
+    check_count(sentence_b_start, "sentence_b_start")
     form = form_for(record, size_budget, keys_per_query)
     described, blobs = weight_blobs(record, form)
     sides = sides_of(record, sentence_b_start)
@@ -50,7 +57,8 @@ def record_view(
     state = {
         **CHOSEN,
         "layer": known(layer, record.layers, "layer"),
-        "heads": None if heads is None else [known(number, record.heads, "head") for number in heads],
+        "heads": None if heads is None else several(heads, record.heads, "heads"),
+        **(opening or {}),
     }
     return View(
         name,
@@ -59,24 +67,15 @@ def record_view(
         blobs,
         table=lambda: weights_frame(record),
         draw=None if draw is None else lambda selected, width: draw(record, sides, selected, width),
+        choices={
+            "layer": record.layers,
+            "heads": (None, *record.heads),
+            "queries": range(len(record.query_tokens)),
+            "keys": range(len(record.key_tokens)),
+            "between": BETWEEN if sides["queries"]["sentences"] else BETWEEN[:1],
+        },
+        title=title_of(name, sides["keys"], record),
     )
-
-
-def known(number: int | None, numbers: Sequence[int], what: str) -> int:
-    """A layer or head by its number, counted from the end if negative; the first if none is asked for."""
-    if number is None:
-        return numbers[0]
-    wanted = numbers[number] if -len(numbers) <= number < 0 else number
-    if wanted not in numbers:
-        raise BadInput(f"There is no {what} {number} in this record; it has {_in_words(numbers)}.")
-    return wanted
-
-
-def position(number: int, count: int, what: str) -> int:
-    """A token by its position among so many, counted from the end if negative."""
-    if not -count <= number < count:
-        raise BadInput(f"There is no {what} {number}: this text has {count} tokens, counted from 0.")
-    return number % count
 
 
 def weights_frame(record: AttentionRecord) -> "pd.DataFrame":
@@ -96,8 +95,3 @@ def weights_frame(record: AttentionRecord) -> "pd.DataFrame":
             "weight": record.weights.numpy().reshape(-1),
         }
     )
-
-
-def _in_words(numbers: Sequence[int]) -> str:
-    whole = list(numbers) == list(range(numbers[0], numbers[-1] + 1))
-    return f"{numbers[0]} to {numbers[-1]}" if whole and len(numbers) > 1 else ", ".join(map(str, numbers))

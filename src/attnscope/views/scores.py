@@ -8,13 +8,13 @@ from ..attribution.comparing import REFERENCES
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .record_view import known, position
+from .choices import check_count, check_record, known, position
 from .scores_figure import scores_figure
 from .scores_maps import Taken, map_blobs, taken_of
 from .scores_methods import Method, Scores, methods_of
 from .scores_rows import scores_frame, selected_rows
 from .scores_trust import trust_of
-from .sides import side_of, sides_of
+from .sides import side_of, sides_of, title_of
 from .view import View
 
 ALIGNED_TOKENS = 40
@@ -52,6 +52,9 @@ def scores(
         size_budget: Bytes that the saved page may take. Maps for other queries travel while they fit (without a budget
             up to 16 MB), those of flow for short texts only; what is left out is said.
     """
+    if record is not None:
+        check_record(record, "scores")
+    check_count(size_budget, "size_budget")
     methods = methods_of(scores, record)
     taken = taken_of(methods, size_budget)
     sides = _sides(methods, record)
@@ -66,6 +69,7 @@ def scores(
         "left_out": dict(scores.left_out) if isinstance(scores, Comparison) else {},
     }
     count = len(sides["keys"]["texts"])
+    names = [method.name for method in methods]
     state = {
         "layer": None if layer is None else known(layer, layers or [0], "layer"),
         "queries": [] if query is None else [position(query, len(sides["queries"]["texts"]), "query")],
@@ -76,7 +80,7 @@ def scores(
         "root": False,
         "scale": "each",
         "layout": _one_of(layout, LAYOUTS, "layout") or ("aligned" if count <= ALIGNED_TOKENS else "text"),
-        "reference": _one_of(reference, [method.name for method in methods], "reference") or _reference(methods),
+        "reference": _one_of(reference, names, "reference") or _reference(methods),
         "methods": None,
     }
 
@@ -90,6 +94,16 @@ def scores(
         map_blobs(methods, taken),
         table=lambda: scores_frame(methods, taken, sides["keys"]["texts"], layers),
         draw=draw,
+        choices={
+            "layer": (None, *layers),
+            "queries": range(len(sides["queries"]["texts"])),
+            "keys": range(count),
+            "scale": ("each", "shared"),
+            "layout": LAYOUTS,
+            "reference": names,
+            "methods": (None, *names),
+        },
+        title=title_of("scores", sides["keys"], record),
     )
 
 

@@ -132,9 +132,9 @@ def _name_columns(axes: Any, rows: Rows, width: int | float) -> None:
     """What the numbers at the right edge are."""
     where = {"va": "center", "ha": "right", "fontsize": SMALL, "color": QUIET}
     edge = width - NUMBER if len(rows.rows) > 1 else width
-    axes.text(edge, BETWEEN / 2, "scale to", **where)
+    axes.text(edge, BETWEEN / 2, "largest", **where)
     if len(rows.rows) > 1:
-        axes.text(width, BETWEEN / 2, "agrees", **where)
+        axes.text(width, BETWEEN / 2, "agreement", **where)
 
 
 def _draw_edge(axes: Any, row: Row, rows: Rows, middle: float, width: int | float) -> None:

@@ -80,7 +80,12 @@ class Method:
 def methods_of(scores: Scores, record: AttentionRecord | None) -> list[Method]:
     """The methods of the view, checked to be of the same tokens."""
     several = scores.scores if isinstance(scores, Comparison) else scores
-    given = [several] if isinstance(several, TokenScores) else list(several)
+    given = [several] if isinstance(several, TokenScores) else several
+    if not isinstance(given, Sequence) or not all(isinstance(one, TokenScores) for one in given):
+        raise BadInput(
+            "Scores are shown as attnscope.attribute(record, method) or attnscope.compare(record, ...) gives them, one"
+            f" or a list, not as a {type(scores).__name__}."
+        )
     if not given:
         raise BadInput("There is nothing to show: give the scores of at least one method.")
     _check_same_tokens(given, record)

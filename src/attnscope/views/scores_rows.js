@@ -22,6 +22,8 @@ export class ScoreRows {
   #signature = "";
   /** Scores that have no ink because they are below the threshold. */
   below = 0;
+  /** Whether aligned columns are wanted and do not fit. */
+  tooWide = false;
 
   /** @param {import("./scores_panel.js").ScoresPanel} panel */
   constructor(panel) {
@@ -38,11 +40,20 @@ export class ScoreRows {
   /** Makes the rows; only when what stands in them has changed. */
   fill() {
     const { frame, shown, units } = this.panel;
-    const aligned = frame.get("layout", "aligned") === "aligned";
+    const wanted = frame.get("layout", "aligned") === "aligned";
     const methods = this.panel.shownMethods();
-    const signature = JSON.stringify([aligned, methods, shown.map(({ places }) => places[0]), units.length]);
+    const room = this.panel.node.clientWidth;
+    const signature = JSON.stringify([wanted, methods, shown.map(({ places }) => places[0]), units.length, wanted && room]);
     if (this.#signature === signature) return;
     this.#signature = signature;
+    this.#make(methods, wanted);
+    // columns that do not fit would hide tokens: the text runs on instead
+    this.tooWide = wanted && this.node.scrollWidth > this.node.clientWidth + 1;
+    if (this.tooWide) this.#make(methods, false);
+  }
+
+  #make(methods, aligned) {
+    const { shown } = this.panel;
     this.node.className = `rows ${aligned ? "aligned" : "running"}`;
     this.node.style.gridTemplateColumns = aligned ? `var(--names) repeat(${shown.length}, max-content) max-content` : "";
     const head = this.#head();
@@ -67,8 +78,8 @@ export class ScoreRows {
     this.readout = element("button", { type: "button", className: "readout", title: "Where the model reads its answer", onclick: () => frame.set({ queries: [] }) }, "Read-out");
     const name = element("div", { className: "name" }, element("span", { className: "quiet" }, asks ? "Query" : "Method"), ...(asks ? [this.readout] : []));
     const cells = element("div", { className: `cells${own && asks ? "" : " apart"}`, role: "group", ariaLabel: "Query: the token that asks" }, ...this.#asking);
-    const agrees = element("span", { title: "Spearman’s rank correlation over the tokens that are shown" }, payload.methods.length > 1 ? "agrees" : "");
-    return element("div", { className: "row head" }, name, cells, element("div", { className: "edge quiet" }, element("span", {}, "scale to"), agrees));
+    const agrees = element("span", { title: "Spearman’s rank correlation over the tokens that are shown" }, payload.methods.length > 1 ? "agreement" : "");
+    return element("div", { className: "row head" }, name, cells, element("div", { className: "edge quiet" }, element("span", { title: "The largest score of the row, where its scale ends" }, "largest"), agrees));
   }
 
   #row(place) {

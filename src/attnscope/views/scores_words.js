@@ -102,6 +102,7 @@ export class ScoresWords {
     const reference = data.find(({ isReference }) => isReference);
     const shared = frame.get("scale", "each") === "shared";
     const said = [`Shown: ${this.#where()}. Ink is the score, on a ${root} scale from 0 to ${shared ? "the largest of all methods that are shares of one whole; others are in units of their own" : "the largest of each row"}.`];
+    if (rows.tooWide) said.push("Aligned columns do not fit here, so the text runs on.");
     const silent = this.#names(asked.filter((place) => !queries.includes(place)));
     if (silent.length) said.push(`${silent.join(", ")} ${silent.length > 1 ? "attend" : "attends"} to nothing: ${queries.length ? "left out of the mean" : "in its place the read-out is shown"}.`);
     if (payload.methods.length > 1) said.push(`Agreement is Spearman’s rank correlation with ${reference.method.name} over the ${shown.length} ${frame.get("words", false) ? "words" : "tokens"} shown.`);

@@ -1,6 +1,6 @@
 """The tokens of a record as a view shows them: texts, words, special tokens, sinks and the sentences of a pair."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from unicodedata import category
 
@@ -15,6 +15,8 @@ SINK = 0.3
 FEWEST_ROWS = 4
 """Rows that must be able to see a token before it is called a sink."""
 DELETE = 0x7F
+TITLE = 60
+"""Letters of a text that a page is called by."""
 NO_CHARACTERS = "\ufffe\uffff"
 """What Unicode reserves as no character; XML, and so an SVG, may not hold them."""
 
@@ -90,6 +92,19 @@ def sides_of(record: AttentionRecord, sentence_b_start: int | None = None) -> di
     keys["sinks"] = sinks
     queries["masked"] = [position for position, masked in enumerate(record.masked_queries) if masked]
     return {"queries": queries, "keys": keys, "stack": record.stack, "causal": record.causal}
+
+
+def title_of(view: str, side: Mapping[str, Any], record: AttentionRecord | None = None) -> str:
+    """What a page is called: the view, the beginning of the text, and the model where it is known."""
+    special = set(side["special"])
+    text: Any = None if record is None else record.text
+    if isinstance(text, tuple):
+        text = " / ".join(text)
+    text = text or " ".join(word["text"] for word in side["words"] if word["places"][0] not in special)
+    text = printable(" ".join(text.split()))
+    cut = text if len(text) <= TITLE else f"{text[: TITLE - 1].rstrip()}…"
+    model = None if record is None else record.card.get("model")
+    return f"{view.capitalize()} view: “{cut}”" + (f" · {printable(str(model))}" if model else "")
 
 
 def sinks_of(record: AttentionRecord) -> list[int]:

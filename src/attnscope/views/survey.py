@@ -12,6 +12,7 @@ from ..statistics import role_symbol
 from .exemplars import packed_exemplars
 from .packing import packed
 from .plots import listed_roles
+from .sides import printable
 from .survey_figure import CURVE, EXEMPLARS, ROLE_EXEMPLARS, ROLES, chosen_table, labels_of, survey_figure
 from .tables import need
 from .titles import name_of, words_of
@@ -37,6 +38,10 @@ def survey(
         statistic: The map to open with; the roles if there are any, else the first.
         pinned: The layer and head to open with, or several of them.
     """
+    if not isinstance(tables, Mapping) or not all(isinstance(table, pd.DataFrame) for table in tables.values()):
+        raise BadInput(
+            "The survey view shows tables by name, {name: survey[name].result()}, and its card: or take survey.view()."
+        )
     maps = {name: table for name, table in tables.items() if name not in {ROLES, EXEMPLARS, ROLE_EXEMPLARS, CURVE}}
     drawn = [*maps.values(), *(tables[name] for name in (ROLES,) if name in tables)]
     if not drawn:
@@ -77,6 +82,7 @@ def survey(
         state,
         table=lambda: chosen_table(tables, view.selected),
         draw=lambda selected, width: survey_figure(tables, selected, width),
+        title=f"Survey of {printable(str(card['model']))}" if card.get("model") else "Survey of a model's heads",
     )
     return view
 

@@ -61,6 +61,8 @@ NAMES = {
     "focus_offset": "Best fixed offset for focus",
     "focus_offset_value": "Focus at the best fixed offset",
     "signed": "Signed: attending minus attended",
+    "one_token": "Share of the most attended token of a sentence",
+    "one_token_chance": "Share of the most attended token, by chance",
     "rows": "Rows counted",
     "rows_share": "Share of rows counted",
     "sentences": "Sentences counted",

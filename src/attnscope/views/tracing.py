@@ -6,11 +6,15 @@ import numpy as np
 
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
+from .choices import known
 from .packing import deflated
-from .record_view import known
+from .sides import title_of
 from .tracing_figure import tracing_figure
 from .tracing_values import FAINTEST_LINE, Trace, trace_frame, trace_of
 from .view import View
+
+LONG = 40
+"""Tokens beyond which the view opens on a square-root scale."""
 
 
 @checked
@@ -48,7 +52,8 @@ def tracing(
         "words": False,
         "special": True,
         "threshold": 0.0,
-        "root": False,
+        # in a long text each token holds little: on a linear scale it would be all but blank
+        "root": len(trace.side["texts"]) > LONG,
         "lines": True,
         "keys": [],
     }
@@ -59,6 +64,8 @@ def tracing(
         _blobs(trace),
         table=lambda: trace_frame(trace),
         draw=lambda selected, width: tracing_figure(trace, selected, width),
+        choices={"layer": trace.layers, "head": (None, *trace.heads), "keys": range(len(trace.side["texts"]))},
+        title=title_of("tracing", trace.side, scores if isinstance(scores, AttentionRecord) else None),
     )
 
 

@@ -4,6 +4,8 @@ const GUTTER = 24;
 const LARGE_GUTTER = 72;
 const PANEL_GAP = 24;
 const LABELS = 96;
+/** Pixels between dots from which on their tokens can stand upright below them, and the letters of one there. */
+const [LABELLED, SMALL_LETTERS] = [10, 10];
 const LINE_LEVELS = 32;
 /** Dots fainter than this only mark a place, and lines may cross them. */
 const FAINT_DOT = 0.1;
@@ -15,15 +17,18 @@ export const darkness = (largest, root) => (value) => {
   return root ? Math.sqrt(share) : share;
 };
 
-/** How many panels stand side by side, and how far their dots are apart.
- * @param {number} panels @param {number} units @param {number} width @param {number} rows */
-export function panelLayout(panels, units, width, rows) {
+/** How many panels stand side by side, how far their dots are apart, and the room for the tokens below them.
+ * @param {number} panels @param {import("./units.js").Unit[]} shown @param {number} width @param {number} rows */
+export function panelLayout(panels, shown, width, rows) {
+  const units = Math.max(shown.length, 1);
   const pitchOf = (columns) => ((width + PANEL_GAP) / columns - PANEL_GAP - GUTTER) / units;
   let columns = panels;
-  while (columns > 1 && pitchOf(columns) < 8) columns--;
+  while (columns > 1 && pitchOf(columns) < LABELLED) columns--;
   const pitch = Math.min(Math.max(pitchOf(columns), 2), 14);
   const step = Math.min(Math.max(112 / rows, pitch, 8), 18);
-  return { columns, pitch, step, gutter: GUTTER, foot: 4, width: GUTTER + units * pitch, height: rows * step + 8, gap: PANEL_GAP };
+  // upright names of some six pixels a letter, where they stand apart
+  const foot = pitch >= LABELLED ? Math.max(24, 12 + 6 * Math.min(Math.max(...shown.map(({ text }) => text.length)), SMALL_LETTERS)) : 4;
+  return { columns, pitch, step, gutter: GUTTER, foot, width: GUTTER + units * pitch, height: rows * step + 8 + foot, gap: PANEL_GAP };
 }
 
 /** One head over the whole width, with room for its tokens below.
@@ -107,17 +112,18 @@ export function drawRows(context, rows, { layout, palette, chosen }) {
 /** The tokens below a large panel, aslant where they stand close. @param {import("./units.js").Unit[]} units */
 export function drawTokens(context, units, rows, { layout, palette }) {
   const top = 4 + rows * layout.step + 8;
-  const texts = units.map(({ text }) => (text.length > 14 ? `${text.slice(0, 13)}…` : text));
-  context.font = `${layout.pitch < 20 ? 12 : 14}px system-ui, sans-serif`;
-  const level = texts.every((text) => context.measureText(text).width <= layout.pitch - 6);
-  if (layout.pitch < 12) return;
+  const most = layout.large ? 14 : SMALL_LETTERS;
+  const texts = units.map(({ text }) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text));
+  context.font = `${layout.large ? (layout.pitch < 20 ? 12 : 14) : 10}px system-ui, sans-serif`;
+  const level = layout.large && texts.every((text) => context.measureText(text).width <= layout.pitch - 6);
+  if (layout.pitch < LABELLED) return;
   texts.forEach((text, unit) => {
     context.save();
     context.translate(dotAt(layout, unit, 0).x, top);
     context.fillStyle = palette.read(units[unit].special ? "quiet" : "text");
-    if (!level) context.rotate(-Math.PI / 3);
+    if (!level) context.rotate(layout.large ? -Math.PI / 3 : -Math.PI / 2);
     context.textAlign = level ? "center" : "right";
-    context.fillText(text, 0, level ? 8 : 4);
+    context.fillText(text, layout.large ? 0 : 6, level ? 8 : layout.large ? 4 : 0);
     context.restore();
   });
 }

@@ -9,6 +9,9 @@ import { unitsOf } from "./units.js";
 /** What the panel shows of the model. */
 export const TRACING_STATE = ["layer", "head", "words", "special", "threshold", "root", "lines", "keys"];
 
+/** Pixels below the dots from which on tokens have room there. */
+const LEAST_FOOT = 24;
+
 /** A scale never ends below this: what holds nothing is not drawn as if it held all. */
 const SMALLEST_SCALE = 1e-4;
 
@@ -72,7 +75,7 @@ export class TracingPanel {
     // one scale for all heads, so that one that is enlarged is as dark as it was among the others
     this.largest = Math.max(SMALLEST_SCALE, ...this.panels.flatMap(({ values }) => values.map((row) => row.reduce((most, value) => Math.max(most, value), 0))));
     const width = this.node.clientWidth || 640;
-    this.layout = chosen === null ? panelLayout(shown.length, this.units.length, width, trace.rows.length) : largeLayout(this.units.length, width, trace.rows.length);
+    this.layout = chosen === null ? panelLayout(shown.length, this.units, width, trace.rows.length) : largeLayout(this.units.length, width, trace.rows.length);
     this.grid.style.gridTemplateColumns = `repeat(${this.layout.columns}, max-content)`;
     this.grid.classList.toggle("large", chosen !== null);
     const given = { layout: this.layout, dark: darkness(this.largest, Boolean(frame.get("root", false))), palette: this.palette, threshold: frame.get("threshold", 0), chosen: this.#row().layer };
@@ -88,10 +91,10 @@ export class TracingPanel {
   #base(panel, given) {
     const { layout, units, trace, frame } = this;
     const context = sharp(panel.base, layout.width, layout.height);
-    const lines = frame.get("lines", true) && panel.head !== null ? trace.linesOf(panel.head, units) : [];
+    const lines = frame.get("lines", true) ? trace.linesOf(panel.head, units) : [];
     drawRows(context, trace.rows, given);
     drawDots(context, panel.values, lines, given);
-    if (layout.large) drawTokens(context, units, trace.rows.length, given);
+    if (layout.foot >= LEAST_FOOT) drawTokens(context, units, trace.rows.length, given);
     // what was drawn, for whoever wants to check it against the trace
     panel.canvas.scene = {
       head: panel.head === null ? null : trace.described.heads[panel.head],

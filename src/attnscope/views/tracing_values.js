@@ -50,18 +50,18 @@ export class Trace {
     return Float32Array.from(units, ({ places }) => parts.reduce((sum, part) => sum + places.reduce((all, place) => all + part[place], 0), 0) / heads.length);
   }
 
-  /** The lines of a head by the row they start from, between units that are shown.
-   * @param {number} head @param {import("./units.js").Unit[]} units @returns {Line[][]} */
+  /** The lines of a head by the row they start from, between units that are shown; of the mean of heads for null.
+   * @param {number | null} head @param {import("./units.js").Unit[]} units @returns {Line[][]} */
   linesOf(head, units) {
     const rows = this.rows.map(() => new Map());
     if (!this.lines || !this.readout) return rows.map(() => []);
     const unitOf = new Map(units.flatMap(({ places }, number) => places.map((place) => [place, number])));
     const { values, layer, head: heads, from, to } = this.lines;
     for (let line = 0; line < values.length; line++) {
-      if (heads[line] !== head || !unitOf.has(from[line]) || !unitOf.has(to[line])) continue;
+      if ((head !== null && heads[line] !== head) || !unitOf.has(from[line]) || !unitOf.has(to[line])) continue;
       const sums = rows[this.described.layers.length - 1 - layer[line]];
       const name = unitOf.get(from[line]) * units.length + unitOf.get(to[line]);
-      sums.set(name, (sums.get(name) ?? 0) + values[line]);
+      sums.set(name, (sums.get(name) ?? 0) + values[line] / (head === null ? this.described.heads.length : 1));
     }
     return rows.map((sums) => [...sums].map(([name, value]) => ({ from: Math.floor(name / units.length), to: name % units.length, value })));
   }

@@ -1,6 +1,6 @@
 """A view: what to draw, which script draws it, and what is selected."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
+from .choices import checked_state
 from .packing import base64_text
 from .page import Part, page_html, write_page
 from .printing import FIGURES, Plot, save_figure
@@ -41,6 +42,10 @@ class View:
     """Makes the printed figure of a state, in a width in inches or the one that fits."""
     grow: Callable[[Any], None] | None = field(default=None, repr=False)
     """Takes more rows into the payload and the arrays, which change in place."""
+    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False)
+    """What may be selected by a name, where not everything may: layers, heads, tokens, methods."""
+    title: str = ""
+    """What is shown: the view, the text and the model; a saved page is called so."""
 
     @property
     def part(self) -> Part:
@@ -49,10 +54,11 @@ class View:
 
     def selecting(self, **state: Any) -> "View":
         """The same view with something else selected when it opens: `view.selecting(layer=3, words=True)`."""
-        if unknown := sorted(state.keys() - self.state.keys()):
-            known = ", ".join(self.state)
-            raise BadInput(f"In the {self.name} view there is no {', '.join(unknown)} to select: there is {known}.")
-        return replace(self, state={**self.state, **state})
+        return replace(self, state={**self.state, **checked_state(self.name, self.state, self.choices, state)})
+
+    @property
+    def _title(self) -> str:
+        return self.title or f"{self.name.capitalize()} view"
 
     @cached_property
     def widget(self) -> Any:
@@ -94,40 +100,44 @@ class View:
 
     def html(self, title: str | None = None) -> str:
         """One offline page with this view alone, of letters that travel anywhere."""
-        return page_html(self, title or f"attnscope: {self.name}", write=base64_text)
+        return page_html(self, title or self._title, write=base64_text)
 
     def save(self, path: str | Path, title: str | None = None) -> Path:
         """Write the view as one offline .html file, or its figure as .svg, .pdf or .png; returns the path."""
         path = Path(path)
         if path.suffix.lower() in PAGES:
-            return write_page(path, self, title or f"attnscope: {self.name}")
+            return write_page(path, self, title or self._title)
         if path.suffix.lower() not in FIGURES:
             raise BadInput(
                 f"A view is saved as .html, .svg, .pdf or .png, but {path.name} ends in {path.suffix or 'no suffix'}."
             )
         return save_figure(self.figure(), path)
 
+    def _ipython_display_(self) -> None:
+        """Live where a kernel can talk to its notebook, and a page of its own wherever that is later opened.
+
+        They are two outputs: of one that held both, a site would take the widget, which it may be unable to draw. The
+        widget hides the page once it is drawn.
+        """
+        from .notebook import can_be_live, show
+
+        show(self, live=can_be_live())
+
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Live where a kernel can talk to its notebook, and a page of its own wherever that is later opened."""
-        from .notebook import can_be_live
-
-        shown: dict[str, Any] = {}
-        details: dict[str, Any] = {}
-        if can_be_live():
-            shown, details = self.widget._repr_mimebundle_()
-        shown |= {"text/plain": repr(self), "text/html": self._repr_html_()}
+        """The page, for whoever asks without a notebook."""
+        shown = {"text/plain": repr(self), "text/html": self._repr_html_()}
         unwanted = exclude if exclude is not None else ()
         wanted = [kind for kind in shown if (include is None or kind in include) and kind not in unwanted]
-        return {kind: shown[kind] for kind in wanted}, details
+        return {kind: shown[kind] for kind in wanted}, {}
 
     def _repr_html_(self) -> str:
         size = sum(map(len, self.blobs.values())) * 4 // 3
         page = self.html() if size <= LARGEST else ""
         # sandboxed: the page has its own scripts, and nothing of the notebook is theirs to touch
-        frame = f'sandbox="allow-scripts" width="100%" height="{HEIGHT}" frameborder="0"'
-        html = f'<iframe {frame} title="attnscope: {escape(self.name)}" srcdoc="{escape(page)}"></iframe>'
+        frame = f'sandbox="allow-scripts" loading="lazy" width="100%" height="{HEIGHT}" frameborder="0"'
+        html = f'<iframe {frame} title="{escape(self._title)}" srcdoc="{escape(page)}"></iframe>'
         return html if page and len(html) <= LARGEST else _too_large(self.name, max(size, len(html)))
 
 

@@ -52,6 +52,7 @@ const KINDS = {
   layer: isNumber, head: isNumber, query: isNumber, step: isNumber,
   heads: listOf(isNumber), queries: listOf(isNumber), keys: listOf(isNumber), pinned: listOf(listOf(isNumber)),
   words: isSwitch, special: isSwitch, root: isSwitch, lines: isSwitch, enlarged: isSwitch,
+  opacity: (value) => Number.isFinite(value) && value >= 0 && value <= 1,
   threshold: (value) => Number.isFinite(value) && value >= 0,
   between: isText, order: isText, scale: isText, layout: isText, reference: isText, statistic: isText, measure: isText, role: isText,
   methods: listOf(isText), names: listOf(isText), label: listOf(isText), sort_layers: isSorting, sort_heads: isSorting,

@@ -12,6 +12,7 @@ from torch import Tensor
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.storage import encoded_rows
+from .choices import check_count
 from .packing import WORST, OnDemand, deflated
 
 EXACT_BYTES = 100_000
@@ -44,6 +45,8 @@ def form_for(record: AttentionRecord, size_budget: int | None = None, keys_per_q
     Without a budget all weights stay, and a small page goes before a fourth digit. `keys_per_query` asks for that many
     of the largest of each row, whatever the budget would allow.
     """
+    check_count(size_budget, "size_budget")
+    check_count(keys_per_query, "keys_per_query")
     layers, heads, queries, keys = record.weights.shape
     if keys_per_query is not None and keys_per_query < 1:
         raise BadInput(f"At least one key of each query is shown; keys_per_query is {keys_per_query}.")

@@ -13,7 +13,7 @@ const panes = [];
 let here = null;
 
 const inStep = element("input", { type: "checkbox", onchange: () => (step(panes[0], panes[0].step), address.soon()) });
-const inStepLabel = element("label", { className: "check", title: "Both sides show the same view and layer" }, inStep, "In step");
+const inStepLabel = element("label", { className: "check", title: "What is chosen on one side is chosen on the other" }, inStep, "Same view and layer on both sides");
 const compare = element("button", { type: "button", onclick: () => (panes.length > 1 ? close(panes[1]) : addBeside()) }, "Compare");
 const link = element("button", { type: "button", onclick: () => (address.now(), showCopied("Link to what is shown", location.href)) }, "Copy link");
 const address = addressKeeper(() => ({ panes: panes.map(({ shown }) => shown), inStep: inStep.checked }));

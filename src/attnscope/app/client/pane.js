@@ -127,6 +127,8 @@ export class Pane {
     const can = reply.views.filter(({ why_not }) => !why_not).map(({ name }) => name);
     if (!can.length) return this.#failed(source, "No view can be made of this.");
     await this.show(can.includes(this.#view) ? this.#view : can[0]);
+    // the headline comes with the scores, whichever view is in sight
+    if (this.#reply === reply && can.includes("scores") && !this.stage.live("scores")) await this.#make("scores");
   }
 
   /** Says what is looked at: the text in the form, or the file that is open. */
