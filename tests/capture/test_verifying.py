@@ -215,3 +215,26 @@ def test_values_go_through_a_projection_that_is_more_than_its_weight(tiny: Simpl
     first.o_proj = Doubling(first.o_proj)
     values = attnscope.load(inner, tokenizer=tiny.tokenizer("plain")).record(tiny.texts[0], values=True).values
     torch.testing.assert_close(values[0], 2 * plain[0], atol=1e-5, rtol=1e-5)
+
+
+def test_values_have_the_adapter_of_the_projection_in_them(tiny: SimpleNamespace) -> None:
+    peft = pytest.importorskip("peft")
+    adapted = peft.get_peft_model(tiny.build("llama"), peft.LoraConfig(r=2, target_modules=["o_proj"]))
+    for name, weight in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight)
+    record = attnscope.load(adapted.eval(), tokenizer=tiny.tokenizer("plain")).record(tiny.texts[0], values=True)
+    added = torch.einsum("lhqk,lhkm->lqm", record.weights, record.values)
+    outputs: list[torch.Tensor] = []
+    for layer in adapted.base_model.model.model.layers:
+        layer.self_attn.o_proj.register_forward_hook(lambda _, __, output: outputs.append(output[0]))
+    with torch.no_grad():
+        adapted(record.inputs["input_ids"].unsqueeze(0))
+    torch.testing.assert_close(added, torch.stack(outputs), atol=1e-4, rtol=1e-4)
+
+
+def test_an_answer_that_is_no_number_is_refused(tiny: SimpleNamespace) -> None:
+    model = tiny.load("bert")
+    torch.nn.init.constant_(model.model.classifier.bias, float("nan"))
+    with pytest.raises(BadInput, match="answers with what is not a number"):
+        model.record(tiny.texts[0])
