@@ -31,6 +31,7 @@ def test_what_fits_is_read(tmp_path):
         ({"layers": "2"}, {}, "layers must be a whole number, not '2'"),
         ({"model": "tiny"}, {}, "model must be"),
         ({"skipped": [1]}, {}, "skipped must be a"),
+        ({"left_out": None}, {}, "left_out must be a"),
         ({"statistics": ["../patterns"]}, {}, r"statistics\[0\] must be a name that fits"),
         ({"more": float("nan")}, {}, "it must be finite numbers only"),
         ({}, {"layer": [0, 5]}, "a layer that is not one of the 2 of its card"),

@@ -5,7 +5,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ class Facts:
 
     model: Label
     texts: Count
-    left_out: Mapping[Label, Words] | None = None
+    left_out: Mapping[Label, Words] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

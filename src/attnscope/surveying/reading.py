@@ -1,7 +1,7 @@
 """A saved survey is data from a stranger: its card and its tables are checked before anything is made of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class Facts:
     tokens: Count
     skipped: Mapping[Label, Count]
     warnings: tuple[Words, ...] = ()
-    left_out: Mapping[Label, Words] | None = None
+    left_out: Mapping[Label, Words] = field(default_factory=dict)
 
 
 def read_card(folder: Path) -> dict[str, Any]:
