@@ -158,6 +158,17 @@ def test_a_link_that_says_nonsense_breaks_nothing(page, seen, service, place):
     assert seen.errors == []
 
 
+def test_the_second_side_has_its_headline_whichever_view_is_in_sight(page, service):
+    opened(page, service)
+    page.locator("[data-pane='1'] [data-tab=head]").click()
+    page.wait_for_selector("[data-pane='1'] .view-panel:not(.aside) .view.head[data-drawn]")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("[data-pane='2'] .view-panel:not(.aside) .view.head[data-drawn]")
+    headline = page.locator("[data-pane='1'] .carried").inner_text()
+    assert headline
+    expect(page.locator("[data-pane='2'] .carried")).to_have_text(headline)
+
+
 def test_two_sides_stay_in_step(page, seen, service):
     page.set_viewport_size({"width": 1400, "height": 900})
     opened(page, service)

@@ -8,7 +8,8 @@ import { unitsOf } from "./units.js";
 
 const ROW = 24;
 const MOST_HEIGHT = 600;
-const FIGURES = 132;
+/** Pixels of the figures beside a column: with a stripe for each head, and where there is little room without. */
+const [FIGURES, FEW_FIGURES, NARROW_PANEL] = [132, 52, 640];
 const STRIP = 20;
 /** Lines that a screen can tell apart and a browser draws without a visible wait. */
 const MOST_LINES = 4000;
@@ -98,11 +99,12 @@ export class HeadPanel {
     const long = rows * ROW > MOST_HEIGHT;
     this.strip.hidden = !long;
     const texts = Math.max(queries.list.node.scrollWidth, keys.list.node.scrollWidth, 64);
-    const middle = Math.min(Math.max(around - 2 * Math.min(texts, 220) - 2 * FIGURES - (long ? STRIP + 24 : 8), 120), 420);
-    this.size = { height, middle, rows };
+    const beside = around < NARROW_PANEL ? FEW_FIGURES : FIGURES;
+    const middle = Math.min(Math.max(around - 2 * Math.min(texts, 220) - 2 * beside - (long ? STRIP + 24 : 8), 64), 420);
+    this.size = { height, middle, rows, beside };
     this.grid.style.height = `${rows * ROW}px`;
     sharp(this.lines, middle, height);
-    for (const { figures } of [queries, keys]) sharp(figures, FIGURES, height);
+    for (const { figures } of [queries, keys]) sharp(figures, beside, height);
     if (long) sharp(this.strip, STRIP, height);
   }
 
@@ -165,7 +167,8 @@ export class HeadPanel {
   /** The figures of one column beside its tokens: a stripe for each head, and their mean. */
   #figures(side, others, own) {
     const { figures, shown } = this.columns[side];
-    const context = sharp(figures, FIGURES, this.size.height);
+    const { beside } = this.size;
+    const context = sharp(figures, beside, this.size.height);
     if (!others.size) return;
     const top = this.area.scrollTop;
     const heads = this.heads();
@@ -180,8 +183,8 @@ export class HeadPanel {
       const middle = row * ROW + ROW / 2 - top;
       context.globalAlpha = 1;
       const unsure = this.layers.described.kept !== null && weights.some((weight) => weight === 0);
-      context.fillText(`${unsure ? "≥ " : ""}${mean.toFixed(3)}`, side === "keys" ? 8 : FIGURES - 8, middle + 0.5);
-      if (heads.length < 2) continue;
+      context.fillText(`${unsure ? "≥ " : ""}${mean.toFixed(3)}`, side === "keys" ? 8 : beside - 8, middle + 0.5);
+      if (heads.length < 2 || beside < FIGURES) continue;
       weights.forEach((weight, place) => {
         context.globalAlpha = Math.min(1, weight);
         context.fillStyle = this.colour(heads[place]);

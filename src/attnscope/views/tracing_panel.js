@@ -12,6 +12,9 @@ export const TRACING_STATE = ["layer", "head", "words", "special", "threshold", 
 /** Pixels below the dots from which on tokens have room there. */
 const LEAST_FOOT = 24;
 
+/** Tokens beyond which those that hold little are folded away while all heads are shown, and how many stay. */
+const [FOLDED_FROM, UNFOLDED] = [64, 40];
+
 /** A scale never ends below this: what holds nothing is not drawn as if it held all. */
 const SMALLEST_SCALE = 1e-4;
 
@@ -67,16 +70,18 @@ export class TracingPanel {
     this.units = frame.get("special", true) ? this.every : this.every.filter(({ special, sink }) => !special && !sink);
     const chosen = this.head();
     this.back.hidden = chosen === null || this.panels.length === 1;
+    this.columns = chosen === null && this.units.length > FOLDED_FROM ? this.#loudest() : this.units.map((_, unit) => unit);
+    const drawn = this.columns.map((unit) => this.units[unit]);
     for (const panel of this.panels) {
       panel.node.hidden = chosen !== null && panel.head !== chosen;
-      panel.values = trace.rows.map((row) => trace.held(row, panel.head, this.units));
+      panel.values = trace.rows.map((row) => trace.held(row, panel.head, drawn));
     }
     const shown = this.panels.filter(({ node }) => !node.hidden);
     // one scale for all heads, so that one that is enlarged is as dark as it was among the others
     this.largest = Math.max(SMALLEST_SCALE, ...this.panels.flatMap(({ values }) => values.map((row) => row.reduce((most, value) => Math.max(most, value), 0))));
     const width = this.node.clientWidth || 640;
-    this.layout = chosen === null ? panelLayout(shown.length, this.units, width, trace.rows.length) : largeLayout(this.units.length, width, trace.rows.length);
-    this.grid.style.gridTemplateColumns = `repeat(${this.layout.columns}, max-content)`;
+    this.layout = chosen === null ? panelLayout(shown.length, drawn, width, trace.rows.length) : largeLayout(drawn.length, width, trace.rows.length);
+    this.grid.style.gridTemplateColumns = `repeat(${this.layout.columns}, ${this.layout.width}px)`;
     this.grid.classList.toggle("large", chosen !== null);
     const given = { layout: this.layout, dark: darkness(this.largest, Boolean(frame.get("root", false))), palette: this.palette, threshold: frame.get("threshold", 0), chosen: this.#row().layer };
     this.dark = given.dark;
@@ -87,9 +92,19 @@ export class TracingPanel {
     this.#say(shown);
   }
 
+  /** The units that hold most in any head and row, in the order of the text; the others are folded away. */
+  #loudest() {
+    const most = this.units.map(() => 0);
+    for (const { head } of this.panels) for (const row of this.trace.rows) this.trace.held(row, head, this.units).forEach((value, unit) => (most[unit] = Math.max(most[unit], value)));
+    const order = most.map((_, unit) => unit).sort((one, other) => most[other] - most[one]);
+    this.quietest = most[order[UNFOLDED]];
+    return order.slice(0, UNFOLDED).sort((one, other) => one - other);
+  }
+
   /** Draws one panel where it is kept, so that pointing at it only lays a mark over it. */
   #base(panel, given) {
-    const { layout, units, trace, frame } = this;
+    const { layout, trace, frame } = this;
+    const units = this.columns.map((unit) => this.units[unit]);
     const context = sharp(panel.base, layout.width, layout.height);
     const lines = frame.get("lines", true) ? trace.linesOf(panel.head, units) : [];
     drawRows(context, trace.rows, given);
@@ -103,6 +118,7 @@ export class TracingPanel {
       values: panel.values.map((row) => [...row]),
       shades: panel.values.map((row) => Array.from(row, (value) => (value < given.threshold ? null : given.dark(value)))),
       lines: lines.flatMap((some, row) => some.filter(({ value }) => value >= given.threshold).map((line) => ({ ...line, row }))),
+      labels: layout.foot >= LEAST_FOOT ? units.map(({ text }) => text) : [],
       x: units.map((_, unit) => dotAt(layout, unit, 0).x),
       y: trace.rows.map((_, row) => dotAt(layout, 0, row).y),
     };
@@ -155,8 +171,10 @@ export class TracingPanel {
       context.drawImage(base, 0, 0, layout.width, layout.height);
       const tall = this.trace.rows.length * layout.step;
       const column = (unit, colour) => {
+        const place = this.columns.indexOf(unit);
+        if (place < 0) return;
         context.strokeStyle = this.palette.read(colour);
-        context.strokeRect(layout.gutter + unit * layout.pitch + 0.5, 3.5, Math.max(layout.pitch - 1, 1), tall + 1);
+        context.strokeRect(layout.gutter + place * layout.pitch + 0.5, 3.5, Math.max(layout.pitch - 1, 1), tall + 1);
       };
       for (const unit of marked) column(unit, "text");
       if (this.#hover && this.#hover.unit !== undefined) column(this.#hover.unit, "focus");
@@ -192,9 +210,10 @@ export class TracingPanel {
 
   #overDots(panel, event) {
     if (!this.layout) return;
-    const at = placeAt(this.layout, event.offsetX, event.offsetY, this.units.length, this.trace.rows.length);
+    const at = placeAt(this.layout, event.offsetX, event.offsetY, this.columns.length, this.trace.rows.length);
     if (!at) return this.hover(null);
-    return this.hover({ unit: at.unit }, { x: event.clientX, y: event.clientY }, this.#told(panel.values[at.row], this.trace.rows[at.row], panel.head, at.unit));
+    const [unit, row] = [this.columns[at.unit], this.trace.rows[at.row]];
+    return this.hover({ unit }, { x: event.clientX, y: event.clientY }, this.#told(this.trace.held(row, panel.head, this.units), row, panel.head, unit));
   }
 
   #overText(unit, box) {
@@ -202,8 +221,8 @@ export class TracingPanel {
   }
 
   #clickedDots(event) {
-    const at = placeAt(this.layout, event.offsetX, event.offsetY, this.units.length, this.trace.rows.length);
-    if (at) this.#pin(at.unit, event.shiftKey);
+    const at = placeAt(this.layout, event.offsetX, event.offsetY, this.columns.length, this.trace.rows.length);
+    if (at) this.#pin(this.columns[at.unit], event.shiftKey);
   }
 
   /** Pins a token, releases it if it is pinned, or with `more` adds it to those that are. */
@@ -222,6 +241,8 @@ export class TracingPanel {
     // queries that attend to nothing hand nothing on: what they lose is lost, not hidden
     const hidden = (row) => mass(row, this.every) - mass(row, this.units);
     if (this.units.length < this.every.length) said.push(`${this.every.length - this.units.length} special tokens and sinks are hidden: they hold ${percent(hidden(this.#row()))} at layer ${this.#row().layer}, ${percent(rows.reduce((sum, row) => sum + hidden(row), 0) / rows.length)} over all rows.`);
+    const folded = this.units.length - this.columns.length;
+    if (folded) said.push(`${folded} tokens that hold at most ${short(this.quietest)} anywhere are folded away: enlarge a head to see all.`);
     const faint = shown.flatMap(({ values }) => values.flatMap((row) => [...row].filter((value) => value < threshold)));
     if (faint.length) said.push(`${faint.length} dots below ${threshold.toFixed(3)} are not drawn (${percent(faint.reduce((sum, value) => sum + value, 0) / (shown.length * rows.length))} of the attention).`);
     if (described.lines !== null && this.frame.get("lines", true)) said.push(`Lines hand on at least ${described.faintest_line} of a head’s attention; fainter ones, ${percent(described.lines_left_out)} of it, are not drawn.`);
