@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import BadInput
+
 COUNTED = ("sentences", "words", "words_without_token", "tokens")
 """What a shard tells of how much it read."""
 GROUPS = 32
@@ -35,6 +37,11 @@ class Fold:
             self.taken += 1
 
     def _take(self, group: int, state: State) -> None:
+        if lacking := [name for name in COUNTED if name not in state]:
+            raise BadInput(
+                f"The unfinished survey was begun by another version of attnscope, which did not count"
+                f" {', '.join(lacking)}: begin it anew in another folder."
+            )
         for name, kind in self.kinds.items():
             statistic = kind.from_state(state["statistics"][name])
             groups = self.groups.setdefault(name, [])
