@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
@@ -27,9 +28,7 @@ def widget_of(view: View) -> Any:
 
 def show(view: View, *, live: bool) -> None:
     """Display a view: live, and below it the page that is seen wherever the widget is not drawn."""
-    from IPython import display as outputs
-
-    display: Any = outputs.display  # IPython has no types for it
+    display = import_module("IPython.display").display  # by its name: only IPython calls this, so that it is there
     page = {"text/html": view._repr_html_(), "text/plain": repr(view)}
     if live:
         bundle, _ = view.widget._repr_mimebundle_()
