@@ -221,7 +221,7 @@ def test_who_reads_by_key_stays_on_the_token_when_tokens_become_words(page, seen
 
 def test_saturation_is_said_in_words_and_by_layer(page, tmp_path):
     record = record_of()
-    opened(page, tmp_path, flow(record))
+    opened(page, tmp_path, flow(record, 0))
     share = attnscope.flow(record).saturation
     said = page.locator(".saturation").inner_text()
     assert f"{100 * float(share.total[3]):.1f} % of the flows between any source at this layer" in said
