@@ -133,10 +133,12 @@ def test_a_table_packed_in_another_way_is_refused(client, survey):
 
 
 def test_a_few_rows_that_ask_for_a_map_of_millions_of_heads_are_refused(client, survey):
-    """Layers, heads and labels that are all different: 1,000 rows would be a map of 1,000,000,000 cells."""
-    many = np.arange(1000)
+    """Layers, heads and labels that are all different: 200 rows would be a map of 8,000,000 cells."""
+    many = np.arange(200)
     table = parquet_of({"layer": many, "head": many, "tag": many.astype(str), "value": many / 7})
-    answer = send(client, {**survey, "tables/distance.parquet": table})
+    card = {**json.loads(survey["survey.json"]), "layers": 200, "heads": 200}
+    files = {**survey, "survey.json": json.dumps(card).encode(), "tables/distance.parquet": table}
+    answer = send(client, files)
     assert is_refused(answer)
     assert "this server keeps 50 MB" in answer.json()["error"]
 
