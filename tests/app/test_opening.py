@@ -138,6 +138,7 @@ def test_a_few_rows_that_ask_for_a_map_of_millions_of_heads_are_refused(client, 
     table = parquet_of({"layer": many, "head": many, "tag": many.astype(str), "value": many / 7})
     card = {**json.loads(survey["survey.json"]), "layers": 200, "heads": 200}
     files = {**survey, "survey.json": json.dumps(card).encode(), "tables/distance.parquet": table}
+    del files["tables/distance_by_layer.parquet"]
     answer = send(client, files)
     assert is_refused(answer)
     assert "this server keeps 50 MB" in answer.json()["error"]
