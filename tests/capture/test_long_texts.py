@@ -62,7 +62,7 @@ def test_a_short_text_is_one_window(tiny):
         ({"window": 41}, "A window of 41 tokens is longer than the 40 the model reads"),
         ({"window": 2}, "has no room for text beside 2 special ones"),
         ({"window": 10, "stride": 9}, "must be from 1 to 8"),
-        ({"window": 10, "stride": 0}, "must be from 1 to 8"),
+        ({"window": 10, "stride": 0}, "stride must be at least 1, not 0"),
         ({"stride": 4}, "give window= too"),
         ({"window": 10, "text_target": "the"}, "has no one target text"),
     ],

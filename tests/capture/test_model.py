@@ -287,5 +287,5 @@ def test_arguments_of_wrong_types_get_one_sentence():
 
 
 def test_a_mask_without_a_real_token_gets_one_sentence():
-    with pytest.raises(attnscope.BadInput, match="marks no token as real"):
+    with pytest.raises(attnscope.BadInput, match="is all zeros, so that no token is left"):
         attnscope.AttentionRecord.from_weights([[[[1.0, 0.0], [0.5, 0.5]]]], ["so", "long"], attention_mask=[0, 0])

@@ -1,12 +1,9 @@
 """A fixed sample of the census: sixty architectures of every kind, exact or refused as the page says."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import transformers
 from building import architectures
 from judging import judge

@@ -45,7 +45,7 @@ def test_it_prints_the_summary_and_keeps_tables_and_figures(tmp_path, words):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["demo", "no/such/file.txt"], "There is no corpus"),
+        (["demo", "no/such/file.txt"], "There is no file"),
         (["demo", "demo", "--lexicon", "nope.csv"], "There is no lexicon"),
         (["demo", "demo", "--method", "nope"], "There is no method 'nope'"),
         (["demo", "demo", "--figures", "gif"], "svg, pdf or png"),

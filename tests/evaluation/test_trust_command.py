@@ -38,7 +38,7 @@ def test_as_json_it_prints_json_alone(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["demo", "no/such/file.txt"], "There is no corpus"),
+        (["demo", "no/such/file.txt"], "There is no file"),
         (["demo", "demo", "--method", "nope", "--limit", "2"], "There is no method 'nope'"),
         (["demo", "demo", "--limit", "0"], "limit must be at least 1"),
     ],

@@ -301,13 +301,13 @@ def use_record(path: Path) -> None:
         assert all(type(flag) is bool for flag in getattr(record, name))
     for name in ("query_word_ids", "key_word_ids"):
         assert all(word is None or (type(word) is int and word >= 0) for word in getattr(record, name))
-    for name in ("layers", "heads"):
-        assert all(type(number) is int for number in getattr(record, name))
+    for name in ("layers", "heads", "grid"):
+        assert all(type(number) is int for number in getattr(record, name) or ())
     assert all(type(label) is str and math.isfinite(share) for label, share in record.prediction)
     assert record.target is None or (type(record.target.outcome) is str and str(record.target))
     for field in dataclasses.fields(record):
         assert isinstance(
-            getattr(record, field.name), (type(None), torch.Tensor, tuple, dict, str, bool, float, Target)
+            getattr(record, field.name), (type(None), torch.Tensor, tuple, dict, str, bool, int, float, Target)
         )
     json.dumps(record.card, allow_nan=False)
     repr(record)

@@ -116,7 +116,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(encoder: Path, tex
         ({"model": "no/such", "data": str(texts)}, "cannot be fine-tuned"),
         ({"model": str(encoder), "data": "nowhere"}, "no data set or file 'nowhere'"),
         ({"model": str(encoder), "data": "wikitext2"}, "has no texts with one of two labels"),
-        ({"model": str(encoder), "data": str(tmp_path / "bad.jsonl")}, 'no JSON with "text" and "label"'),
+        ({"model": str(encoder), "data": str(tmp_path / "bad.jsonl")}, 'is not JSON with "text" and "label"'),
         ({"model": str(encoder), "data": str(tmp_path / "three.jsonl")}, "has 3"),
     ]:
         with pytest.raises(BadInput, match=sentence):

@@ -19,6 +19,7 @@ from ..errors import BadInput
 from ..evaluation import Trust
 from ..record import AttentionRecord
 from ..surveying import Survey
+from ..surveying.reading import read_card
 from ..surveying.result import TOLD_APART
 from ..views.scores_trust import trust_of
 from .desk import Desk, told
@@ -76,7 +77,7 @@ def open_folder(desk: Desk, files: Mapping[str, bytes]) -> dict[str, Any]:
 def _opened_survey(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[str, Any]:
     room = desk.shelf.budget
     size = json_bytes(known[SURVEY], room)
-    _check_names(known)
+    read_card(folder)  # before its tables, which it names
     for name, content in known.items():
         if name.endswith(".parquet"):
             size = check_room(size + parquet_bytes(content, room), room)
@@ -129,14 +130,6 @@ def _sendable(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer, if it can be written as JSON: a file may hold numbers that are none."""
     json.dumps(answer, allow_nan=False).encode()
     return answer
-
-
-def _check_names(known: Mapping[str, bytes]) -> None:
-    """Refuse a card whose tables are not plainly among the files that were sent."""
-    card = json.loads(known[SURVEY])
-    names = card.get("statistics") if isinstance(card, dict) else None
-    if not isinstance(names, list) or not all(f"tables/{name}.parquet" in known for name in names):
-        raise BadInput("This survey is damaged: tables that its card names are missing.")
 
 
 def _digest(content: bytes) -> str:

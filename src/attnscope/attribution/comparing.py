@@ -112,7 +112,8 @@ class Comparison:
         """How to read it, what the methods warn of, and what is left out."""
         warnings = dict.fromkeys(said for scores in self.scores for said in (scores.noise, *scores.warnings) if said)
         return [
-            f"Ink is linear from 0 to the largest score {scale}; {edge} rank agreement with {self.reference}.",
+            f"Ink is linear from 0 to the largest score {scale}. What stands {edge} compares its order of the tokens with"
+            f" that of {self.reference}: 1 is the same order, 0 is none (Spearman).",
             *warnings,
             *(f"Left out: {name}. {why}" for name, why in self.left_out.items()),
         ]

@@ -64,7 +64,6 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
                 fields["attention_gradients"] = torch.stack(
                     [gradient[row, :, : len(queries), : len(keys)].float().cpu() for gradient in gradients[:-1]]
                 )
-        shown = looks_causal(fields["weights"])
         record = AttentionRecord(
             **_behind(leading, fields),
             query_tokens=(*leading, *queries.tokens),
@@ -75,7 +74,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
             key_special=(*(True for _ in leading), *keys.special),
             added_tokens=len(leading),
             stack=stack,
-            causal=stack == "decoder" and (len(queries) == 1 or shown),
+            causal=stack == "decoder" and (len(queries) == 1 or looks_causal(fields["weights"])),
             readout=torch.nn.functional.pad(readouts[row], (len(leading), 0)),
             prediction=reader.prediction(logits[row]),
             target=targets[row],

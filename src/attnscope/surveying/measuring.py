@@ -67,7 +67,9 @@ def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
     read = {**first.totals, "longest": first.longest, "skipped": dict(first.skipped)}
     read |= {"warnings": _warnings(null, first.longest), "left_out": asked.choice.left_out}
     read["corpus_fingerprint"] = passes.fingerprint
-    result = Survey(tables, by_layer, {**card_of(loaded.model), **recipe, **vars(shape), **read})
+    # each worker has checked its own copy of the model, with differences of its own
+    made = {name: value for name, value in card_of(loaded.model).items() if name != "verified"}
+    result = Survey(tables, by_layer, {**made, **recipe, **vars(shape), **read})
     if asked.folder is not None:
         result.save(asked.folder)
         passes.ledger.close()

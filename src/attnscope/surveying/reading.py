@@ -54,6 +54,8 @@ class Facts:
     sentences: Count
     tokens: Count
     skipped: Mapping[Label, Count]
+    words: Count = 0
+    words_without_token: Count = 0
     warnings: tuple[Words, ...] = ()
     left_out: Mapping[Label, Words] = field(default_factory=dict)
 

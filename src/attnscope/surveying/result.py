@@ -151,8 +151,8 @@ class Survey:
 
 def _shared_tokens(card: Mapping[str, Any]) -> list[str]:
     """What is said where a token covers several words, as "cannot" covers "can" and "not"."""
-    lost, words = card.get("words_without_token", 0), card["words"]
-    if not lost:
+    lost, words = card.get("words_without_token", 0), card.get("words", 0)
+    if not lost or not words:
         return []
     told = f"Words without a token: {lost:,} of {words:,} ({lost / words:.1%})"
     return [f"{told}, since a token that covers several words counts as the one that it covers most of."]
