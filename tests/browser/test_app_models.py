@@ -65,7 +65,7 @@ def test_a_long_text_shows_its_first_layer_without_the_others(page, seen, large)
     page.get_by_role("button", name="Layer after").click()
     drawn(page)
     arrays = [request.rpartition("/")[2] for request in seen.requests if "/blobs/" in request]
-    assert set(arrays) == {"layer0", "layer1"}
+    assert set(arrays) - {"own"} == {"layer0", "layer1"}  # "own" is of the scores, for the headline
     assert seen.errors == []
 
 

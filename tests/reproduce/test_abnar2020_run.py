@@ -119,7 +119,7 @@ def test_what_is_missing_is_told(tmp_path):
         reproduce_abnar2020(tmp_path / "corpus", corpus="nowhere.jsonl.gz")
     with pytest.raises(BadInput, match="nothing is built here"):
         reproduce_abnar2020(tmp_path / "limit", limit=3)
-    with pytest.raises(BadInput, match="at least one sentence"):
+    with pytest.raises(BadInput, match="limit must be at least 1, not 0"):
         reproduce_abnar2020(tmp_path / "none", scale="cpu", limit=0)
     assert not any(tmp_path.iterdir())
 

@@ -225,7 +225,8 @@ def test_a_context_of_models_that_only_guess_is_not_judged(best: float) -> None:
     guessing = changed(WHOLE.contexts, {"data": "sst"}, "best", best)
     claim = next(claim for claim in claims_of(replace(WHOLE, contexts=guessing)) if claim.id == "xi-nontrivial-sst")
     assert claim.holds is None
-    assert claim.note == f"The models end with {100 * best:.1f} and guessing gives 50.0: nothing was learned of which a share could be told."
+    told = f"The models end with {100 * best:.1f} and guessing gives 50.0"
+    assert claim.note == f"{told}: nothing was learned of which a share could be told."
 
 
 def test_the_p_of_a_failing_task_is_fishers() -> None:

@@ -111,9 +111,9 @@ class Comparison:
     def _notes(self, scale: str, edge: str) -> list[str]:
         """How to read it, what the methods warn of, and what is left out."""
         warnings = dict.fromkeys(said for scores in self.scores for said in (scores.noise, *scores.warnings) if said)
+        order = f"compares its order of the tokens with that of {self.reference}: 1 is the same order, 0 is none"
         return [
-            f"Ink is linear from 0 to the largest score {scale}. What stands {edge} compares its order of the tokens with"
-            f" that of {self.reference}: 1 is the same order, 0 is none (Spearman).",
+            f"Ink is linear from 0 to the largest score {scale}. What stands {edge} {order} (Spearman).",
             *warnings,
             *(f"Left out: {name}. {why}" for name, why in self.left_out.items()),
         ]

@@ -67,7 +67,7 @@ def count(claims: Iterable[Claim]) -> str:
     """How many hold, in words.
 
     >>> count([Claim("a", "", "", "", True, ""), Claim("b", "", "", "", None, "")])
-    '1 of 2 claims holds, 0 do not hold, 1 was not measured'
+    '1 of 2 claims holds, 0 do not hold, 0 were not measured, 1 has no verdict'
     """
     verdicts = Counter(claim.verdict for claim in claims)
     true, false, unknown = (verdicts[verdict] for verdict in (*VERDICTS.values(), "not measured"))

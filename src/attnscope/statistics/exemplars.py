@@ -117,7 +117,12 @@ class Exemplars:
             value = float(self.values[layer, head, rank])
             rows.append((layer, head, rank, value, query, key, tokens[query], tokens[key], list(tokens), text))
         columns = ["layer", "head", "rank", "value", "query", "key", "query_token", "key_token", "tokens", "text"]
-        return pd.DataFrame(rows, columns=columns)
+        table = pd.DataFrame(rows, columns=columns)
+        if rows:
+            return table
+        # without rows nothing tells what a column holds
+        whole, texts = ("layer", "head", "rank", "query", "key"), ("query_token", "key_token", "text")
+        return table.astype({**dict.fromkeys(whole, "int64"), "value": "float64", **dict.fromkeys(texts, "str")})
 
     def by_layer(self) -> None:
         """A layer as such has no exemplars."""

@@ -71,7 +71,12 @@ class Ledger:
 def begun_recipe(folder: Path) -> dict[str, Any] | None:
     """What the unfinished survey in a folder was asked, if there is one."""
     written = folder / UNFINISHED / RECIPE
-    return card_from_json(Anything, json_of(written), str(written)) if written.exists() else None
+    if not written.exists():
+        return None
+    try:
+        return card_from_json(Anything, json_of(written), str(written))
+    except BadInput as error:
+        raise BadInput(f"{written} is damaged: remove {written.parent}, and begin again.") from error
 
 
 def clear(folder: Path) -> None:

@@ -103,7 +103,7 @@ class Survey:
         folder = Path(folder)
         for name, table in self._files():
             with written_atomically(folder / TABLES / f"{name}.parquet") as temporary:
-                table.to_parquet(temporary, index=False)
+                table.to_parquet(temporary, index=False, schema=None if len(table) else _schema_of_empty(table))
             with written_atomically(folder / TABLES / f"{name}.csv") as temporary:
                 _for_csv(table).to_csv(temporary, index=False)
         if self.has_map:
@@ -147,6 +147,18 @@ class Survey:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
+
+
+def _schema_of_empty(table: pd.DataFrame) -> Any:
+    """The types of a table without rows: where they cannot be told from values, texts, or lists of them for tokens."""
+    import pyarrow as pa
+
+    schema = pa.Schema.from_pandas(table, preserve_index=False)
+    for place, column in enumerate(schema):
+        if pa.types.is_null(column.type):
+            kind = pa.list_(pa.string()) if column.name == "tokens" else pa.string()
+            schema = schema.set(place, column.with_type(kind))
+    return schema
 
 
 def _shared_tokens(card: Mapping[str, Any]) -> list[str]:
