@@ -186,7 +186,7 @@ def test_what_cannot_be_built_leaves_nothing_behind(treebank: Treebank, tmp_path
         build_agreement([str(tmp_path / "none.conllu")], out)
     with pytest.raises(BadInput, match="vocabulary_size must be at least 1, not 0"):
         build_agreement([str(path)], out, vocabulary_size=0)
-    with pytest.raises(BadInput, match="at least one sentence"):
+    with pytest.raises(BadInput, match="limit must be at least 1, not 0"):
         build_agreement([str(path)], out, limit=0)
     with pytest.raises(BadInput, match="has no split 'all'"):
         build_agreement(["ud_ewt:all"], out)
