@@ -12,14 +12,14 @@ from .families import size_of
 from .request import Request
 
 FLOAT32_BYTES = 4
-COPIES_OF_CAUSAL_RECORD = 2.0
-"""Beside a layer's weights and the record's: what looking for weights ahead of the diagonal takes, and the slack of
-the allocator, as measured on SmolLM2 at 256 to 1,157 tokens."""
 COPIES_OF_RECORD = 0.5
-"""The same where nothing is looked for ahead, as measured on MiniLM."""
+"""Beside a layer's weights and the record's: the slack of the allocator, measured on MiniLM and SmolLM2 at 256 to 1,157
+tokens."""
 COPIES_OF_LAYER = 3
 """What one layer holds while it computes: scores, masked scores, their softmax."""
 COPIES_OF_BIAS = 4
+ANSWERS = 2
+"""The run's own, and those of the unobserved run of the self-check."""
 WIDTHS_KEPT_FOR_GRADIENTS = 24
 """How many numbers a layer keeps of each token for the backward pass, in units of the model's width."""
 MEMORY = Path("/proc/meminfo")
@@ -115,10 +115,9 @@ def _batch_bytes(lengths: Sequence[int], per_pair: int, size: Size, request: Req
     """What is alive while a batch runs and its records are made, beside those records."""
     tokens = len(lengths) * max(lengths)
     pairs = len(lengths) * max(lengths) ** 2
-    copies = COPIES_OF_CAUSAL_RECORD if request.stack == "decoder" else COPIES_OF_RECORD
-    held = per_pair * (pairs + copies * max(lengths) ** 2) + tokens * _vector_bytes(size, request)
+    held = per_pair * (pairs + COPIES_OF_RECORD * max(lengths) ** 2) + tokens * _vector_bytes(size, request)
     held += COPIES_OF_LAYER * size.heads * FLOAT32_BYTES * pairs
-    held += size.outcomes * FLOAT32_BYTES * tokens
+    held += ANSWERS * size.outcomes * FLOAT32_BYTES * tokens
     if request.queries_and_keys:
         held += COPIES_OF_BIAS * size.layers * FLOAT32_BYTES * pairs
     if request.gradients:

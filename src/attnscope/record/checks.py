@@ -56,7 +56,8 @@ def _if_bfloat16(off: Bool[Tensor, "layer head query"], sums: Float[Tensor, "lay
 
 def check_causal(weights: Float[Tensor, "layer head query key"]) -> None:
     """Refuse a causal record whose queries look ahead."""
-    ahead = weights.triu(1).amax(-1) > AHEAD_TOLERANCE
+    # layer by layer, here and below: a copy of all weights would be the peak of a recording
+    ahead = torch.stack([layer.triu(1).amax(-1) for layer in weights]) > AHEAD_TOLERANCE
     if ahead.any():
         layer, head, row = _first(ahead)
         raise BadInput(
@@ -68,7 +69,7 @@ def check_causal(weights: Float[Tensor, "layer head query key"]) -> None:
 def looks_causal(weights: Float[Tensor, "layer head query key"]) -> bool:
     """Whether no query attends to a later token (one token alone says nothing, and counts as not causal)."""
     queries, keys = weights.shape[-2:]
-    return queries == keys and keys > 1 and not bool((weights.triu(1) > 0).any())
+    return queries == keys and keys > 1 and not any(bool((layer.triu(1) > 0).any()) for layer in weights)
 
 
 def checked_readout(readout: Float[Tensor, " query"]) -> Float[Tensor, " query"]:
