@@ -168,3 +168,83 @@ def test_a_model_without_a_tokenizer_reads_no_text(tiny: SimpleNamespace) -> Non
     with pytest.raises(BadInput, match="shows no attention weights"):
         small = made("ResNetModel", "ResNetConfig", embedding_size=8, hidden_sizes=[8, 8], depths=[1, 1])
         attnscope.load(small).record(inputs={"pixel_values": picture()})
+
+
+def test_text_and_patches_that_attend_together_are_numbered(tiny: SimpleNamespace) -> None:
+    inner = made("ViltModel", "ViltConfig", **SMALL, **PICTURE, vocab_size=200)
+    inputs = {"input_ids": torch.tensor([[5, 6, 7]]), "pixel_values": picture()}
+    record = attnscope.load(inner, tokenizer=tiny.tokenizer("plain")).record(inputs=inputs)
+    assert record.tokens == tuple(f"position {place}" for place in range(3 + 1 + 9))
+    torch.testing.assert_close(record.weights, returned(inner, **inputs), atol=1e-6, rtol=0)
+
+
+ROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
+PACKED = dict(depth=2, hidden_size=32, num_heads=4, patch_size=8, intermediate_size=48, out_hidden_size=32)
+
+
+def packed(grid: list[list[int]]) -> dict[str, torch.Tensor]:
+    count = sum(frames * rows * columns for frames, rows, columns in grid)
+    patches = torch.rand(count, 3 * 2 * 8 * 8, generator=torch.Generator().manual_seed(1))
+    return {"hidden_states": patches, "grid_thw": torch.tensor(grid)}
+
+
+def test_packed_patches_are_one_picture_by_their_grid() -> None:
+    inner = made("Qwen3VLVisionModel", "Qwen3VLVisionConfig", **PACKED, deepstack_visual_indexes=[0])
+    record = attnscope.load(inner).record(inputs=packed([[1, 4, 4]]))
+    assert record.weights.shape == (2, 4, 16, 16)
+    assert record.tokens[-1] == "position 15"
+
+
+@pytest.mark.parametrize(
+    ("grid", "sentence"),
+    [([[1, 4, 4], [1, 4, 4]], "one picture"), ([[2, 4, 4]], "within 16 patches at a time")],
+)
+def test_packed_patches_of_several_pictures_or_frames_are_refused(grid: list[list[int]], sentence: str) -> None:
+    inner = made("Qwen3VLVisionModel", "Qwen3VLVisionConfig", **PACKED, deepstack_visual_indexes=[0])
+    with pytest.raises(BadInput, match=sentence):
+        attnscope.load(inner).record(inputs=packed(grid))
+
+
+def test_a_language_model_reads_a_text_with_a_packed_picture(tiny: SimpleNamespace) -> None:
+    text = {**SMALL, "num_key_value_heads": 2, "vocab_size": 200, "rope_parameters": ROPE}
+    inner = made(
+        "Qwen2_5_VLForConditionalGeneration",
+        "Qwen2_5_VLConfig",
+        text_config=text,
+        vision_config={**PACKED, "window_size": 16, "fullatt_block_indexes": [1]},
+        image_token_id=50,
+    )
+    inputs = {
+        "input_ids": torch.tensor([[5, 6, 50, 50, 50, 50, 7]]),
+        "pixel_values": packed([[1, 4, 4]])["hidden_states"],
+    }
+    inputs |= {"image_grid_thw": torch.tensor([[1, 4, 4]]), "mm_token_type_ids": torch.tensor([[0, 0, 1, 1, 1, 1, 0]])}
+    record = attnscope.load(inner, tokenizer=tiny.tokenizer("plain")).record(inputs=inputs)
+    assert len(record.tokens) == 7
+    torch.testing.assert_close(record.weights, returned(inner, **inputs), atol=1e-6, rtol=0)
+
+
+def test_layers_of_different_sizes_are_refused(tiny: SimpleNamespace) -> None:
+    inner = made(
+        "OwlViTModel",
+        "OwlViTConfig",
+        text_config={**SMALL, "vocab_size": 200},
+        vision_config={**SMALL, **PICTURE},
+    )
+    inputs = {"input_ids": torch.tensor([[5, 6, 7]]), "pixel_values": picture()}
+    with pytest.raises(BadInput, match=r"different numbers of positions \(3, 10\)"):
+        attnscope.load(inner, tokenizer=tiny.tokenizer("plain")).record(inputs=inputs)
+
+
+def test_codes_of_a_sound_are_numbered(tiny: SimpleNamespace) -> None:
+    side = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, head_dim=8, intermediate_size=48)
+    decoder = {**side, "num_key_value_heads": 2, "cross_num_attention_heads": 4, "cross_head_dim": 8}
+    decoder |= {"cross_num_key_value_heads": 4, "cross_hidden_size": 32}
+    settings = {"encoder_config": {**side, "num_key_value_heads": 4}, "decoder_config": decoder}
+    inner = made("DiaModel", "DiaConfig", **settings)
+    model = attnscope.load(inner, tokenizer=tiny.tokenizer("plain"))
+    codes = torch.ones(1, 5, 9, dtype=torch.long)
+    record = model.record(inputs={"input_ids": torch.tensor([[5, 6, 7]]), "decoder_input_ids": codes}, stack="decoder")
+    assert record.tokens == tuple(f"position {place}" for place in range(5))
+    with pytest.raises(BadInput, match="several codes of a sound"):
+        model.record(tiny.texts[0])

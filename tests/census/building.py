@@ -1,12 +1,11 @@
 """Tiny models of every architecture that transformers registers: its own configuration, shrunk by rules."""
 
-import inspect
 import re
-import sys
 from typing import Any
 
 import torch
 import transformers
+from overrides import OVERRIDES
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import CONFIG_MAPPING, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.models.auto import modeling_auto
@@ -39,9 +38,10 @@ RULES: list[tuple[int, str]] = [
     (1, "attn_layer_offset attention_layer_offset expert_layer_offset"),
     (16, "mamba_head_dim"),
     (64, "mamba_d_ssm"),
-    (8, "linear_key_head_dim linear_value_head_dim"),
+    (8, "linear_key_head_dim linear_value_head_dim rotary_dim"),
+    (16, "qk_head_dim"),
     (1_000_000, "num_feat_extract_layers num_conv_pos_embedding_groups num_channels num_codebooks"),
-    (2, "topk top_k num_experts_per_tok num_experts_per_token num_selected_experts mamba_expand expand"),
+    (2, "topk top_k num_experts_per_tok num_experts_per_token num_selected_experts mamba_expand expand moe_k"),
     (1, "n_group topk_group num_expert_groups num_expert_group n_groups"),
     (4, "num_experts num_local_experts num_routed_experts num_shared_experts n_routed_experts n_shared_experts"),
     (4, "moe_num_experts moe_num_shared_experts num_moe_experts"),
@@ -62,7 +62,9 @@ RULES: list[tuple[int, str]] = [
     (8, "sliding_window local_attention attention_window window_size attention_chunk_size chunk_size"),
     (4, "mamba_d_state ssm_state_size state_size mamba_d_conv conv_kernel linear_conv_kernel_dim"),
     (16, "num_mel_bins hidden_size_per_layer_input"),
+    (32, "upsample_groups"),
     (2, "type_vocab_size"),
+    (8, "num_queries"),
 ]
 LEFT_OUT = (
     "out_features",
@@ -99,12 +101,13 @@ def tiny_model(name: str, model_type: str, implementation: str | None = None) ->
     """A model of this class with random weights, the same at every call."""
     try:
         kind = getattr(transformers, name)
-        config = tiny_config(kind.config_class if kind.config_class is not None else CONFIG_MAPPING[model_type])
+        configuration = kind.config_class if kind.config_class is not None else CONFIG_MAPPING[model_type]
+        config = tiny_config(configuration, **OVERRIDES.get(name, {}))
+        _share_out_rotations(config)
         with torch.device("meta"):
             size = sum(parameter.numel() for parameter in kind._from_config(config).parameters())
         if size <= MOST_PARAMETERS:
             torch.manual_seed(0)
-            _share_out_rotations(kind, config)
             options = {} if implementation is None else {"attn_implementation": implementation}
             model: PreTrainedModel = kind._from_config(config, **options)
             return model.eval()
@@ -113,22 +116,20 @@ def tiny_model(name: str, model_type: str, implementation: str | None = None) ->
     raise NotBuilt(f"the rules leave it {size / 1e6:.0f} million parameters")
 
 
-def _share_out_rotations(kind: type[PreTrainedModel], config: PreTrainedConfig) -> None:
-    """Half a head of eight, shared out among time, height and width, where a family rotates by all three."""
-    if "mrope_section" not in inspect.getsource(sys.modules[kind.__module__]):
-        return
+def _share_out_rotations(config: PreTrainedConfig) -> None:
+    """Half a head of eight, shared out among time, height and width, for families that rotate by all three."""
     for part in [config, *(getattr(config, name, None) for name in config.sub_configs)]:
         rope = getattr(part, "rope_parameters", None)
         if isinstance(rope, dict):
             for parameters in [rope, *(value for value in rope.values() if isinstance(value, dict))]:
                 if "rope_type" in parameters:
-                    parameters["mrope_section"] = [2, 1, 1]
+                    parameters["mrope_section"] = [1, 1, 2]
 
 
-def tiny_config(kind: type[PreTrainedConfig]) -> PreTrainedConfig:
-    """The configuration of a family, small."""
+def tiny_config(kind: type[PreTrainedConfig], **changes: Any) -> PreTrainedConfig:
+    """The configuration of a family, small, with some settings changed."""
     plain = kind()
-    settings = _shrunk(plain.to_dict())
+    settings = _shrunk(plain.to_dict()) | changes
     config = kind(**_without_derived(settings))
     for part in [config, *(getattr(config, name, None) for name in config.sub_configs)]:
         if isinstance(part, PreTrainedConfig):
@@ -146,6 +147,7 @@ def _shrunk(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, each as small as its rule says; lists over the layers as short as the layers."""
     layers = _layers_of(settings)
     small = {name: _small(name, value, settings, layers) for name, value in settings.items() if name not in LEFT_OUT}
+    small |= OVERRIDES.get(settings.get("model_type", ""), {})
     if isinstance(small.get("layer_types"), list):
         for name in LAYER_COUNTS[:3]:
             if name in small:

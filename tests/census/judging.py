@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from building import END, VOCABULARY, NotBuilt, architectures, tiny_model, tiny_tokenizer
+from building import NotBuilt, architectures, tiny_model, tiny_tokenizer
+from inputs import readings, with_decoder_ids
 from torch import Tensor
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 
 import attnscope
 from attnscope import AttentionRecord, BadInput
@@ -71,9 +72,9 @@ def _judged(name: str, model_type: str) -> tuple[str, str]:
     twin.load_state_dict(model.state_dict())
     loaded = attnscope.load(model, tokenizer=tiny_tokenizer())
     notes = []
-    for given in inputs_of(model):
-        part, eager = part_that_reads(model, given), part_that_reads(twin, given)
-        _check_that_it_runs(part, given)
+    for main in _mains_of(model):
+        part, eager = part_that_reads(model, {main: None}), part_that_reads(twin, {main: None})
+        given = _given(part, main)
         for stack in loaded.stacks if part is model else ("encoder",):
             torch.manual_seed(1)  # ViTMAE hides patches at random
             record, batch = _record(loaded, given, stack)
@@ -82,7 +83,11 @@ def _judged(name: str, model_type: str) -> tuple[str, str]:
             if wrong:
                 return "wrong", f"{stack}: {note}"
             notes.append(note)
-        if part is model and set(given) == {"input_ids"} and (apart := _padding_matters(loaded)) is not None:
+        if (
+            part is model
+            and _is_text(with_decoder_ids(model, given))
+            and (apart := _padding_matters(loaded)) is not None
+        ):
             return "wrong", apart
     return "exact", "; ".join(dict.fromkeys(note for note in notes if note))
 
@@ -90,64 +95,61 @@ def _judged(name: str, model_type: str) -> tuple[str, str]:
 def _padding_matters(loaded: attnscope.InstrumentedModel) -> str | None:
     """By how much a short text differs in a batch with a long one, if it does."""
     stack = "encoder" if "encoder" in loaded.stacks else None
-    alone = loaded.record(SHORT, stack=stack)
-    _, batched = loaded.records([TEXT, SHORT], batch_size=2, stack=stack)
+    long, short = _ended(loaded, TEXT), _ended(loaded, SHORT)
+    alone = loaded.record(short, stack=stack)
+    _, batched = loaded.records([long, short], batch_size=2, stack=stack)
     difference = float((alone.weights - batched.weights).abs().max())
     return f"differs by {difference:.2g} beside a longer text in a batch" if difference > BATCH_TOLERANCE else None
+
+
+def _is_text(batch: Mapping[str, Tensor]) -> bool:
+    """Whether this is a row of ids on each side and nothing else, so that texts can stand for it."""
+    rows = all(value.ndim == 2 and len(value) == 1 for value in batch.values())
+    return "input_ids" in batch and set(batch) <= {"input_ids", "decoder_input_ids"} and rows
+
+
+def _ended(loaded: attnscope.InstrumentedModel, text: str) -> str:
+    """The text, with the token at which a classifier with a decoder (BART, T5) reads its answer."""
+    return f"{text} </s>" if loaded.task == "classifier" and loaded.reader.has_both_sides else text
 
 
 def _record(
     loaded: attnscope.InstrumentedModel, given: dict[str, Tensor], stack: str
 ) -> tuple[AttentionRecord, dict[str, Any]]:
     """The record of a stack, and the batch it is of."""
-    both = loaded.reader.has_both_sides
-    if set(given) != {"input_ids"} or part_that_reads(loaded.model, given) is not loaded.model:
-        batch = {**given, "decoder_input_ids": torch.tensor([[END, 6, 7]])} if both else given
+    batch = with_decoder_ids(loaded.model, given)
+    if not _is_text(batch) or part_that_reads(loaded.model, given) is not loaded.model:
         return loaded.record(inputs=batch, stack=stack), batch
-    writes = both and loaded.task != "classifier" and stack != "encoder"
-    record = loaded.record(TEXT, stack=stack, text_target="the red dogs see" if writes else None)
+    writes = loaded.reader.has_both_sides and loaded.task != "classifier" and stack != "encoder"
+    record = loaded.record(_ended(loaded, TEXT), stack=stack, text_target=SHORT if writes else None)
     return record, loaded.reader.batched([record.inputs])
 
 
-def inputs_of(model: PreTrainedModel) -> list[dict[str, Tensor]]:
-    """What a processor would make: ids of a text, a picture or a sound; both, one by one, for two towers."""
+def _mains_of(model: PreTrainedModel) -> list[str]:
+    """The main input of a model: text or picture or sound; both, one by one, for two towers."""
     if has_two_towers(model):
-        return [_made_up(model.config, name) for name in ("input_ids", "pixel_values")]
-    return [_made_up(model.config, model.main_input_name)]
+        return ["input_ids", "pixel_values"]
+    return [model.main_input_name] if isinstance(model.main_input_name, str) else model.main_input_name[:1]
 
 
-def _made_up(config: PreTrainedConfig, name: str) -> dict[str, Tensor]:
-    generator = torch.Generator().manual_seed(1)
-    if name == "pixel_values":
-        vision = getattr(config, "vision_config", config)
-        side = getattr(vision, "image_size", 32) or 32
-        height, width = side if isinstance(side, (list, tuple)) else (side, side)
-        channels = getattr(vision, "num_channels", 3) or 3
-        return {"pixel_values": torch.rand(1, channels, height, width, generator=generator)}
-    if name == "input_values":
-        return {"input_values": torch.randn(1, 4000, generator=generator)}
-    if name == "input_features":
-        bins = getattr(config, "num_mel_bins", None) or getattr(config, "feature_projection_input_dim", 16)
-        frames = 2 * getattr(config, "max_source_positions", 64)
-        return {"input_features": torch.randn(1, bins, frames, generator=generator)}
-    if name == "input_ids":
-        return {"input_ids": torch.randint(6, VOCABULARY // 2, (1, 8), generator=generator)}
-    raise NotBuilt(f"it reads {name}, which no rule here makes")
-
-
-def _check_that_it_runs(model: PreTrainedModel, given: Mapping[str, Tensor]) -> None:
-    """A model that does not run by itself says nothing about attnscope."""
-    batch = dict(given)
-    if model.config.is_encoder_decoder:
-        batch["decoder_input_ids"] = torch.tensor([[END, 6, 7]])
-    if "input_ids" in batch and "attention_mask" in signature(model.forward).parameters:
-        batch["attention_mask"] = torch.ones_like(batch["input_ids"])
-    try:
-        with torch.no_grad():
-            model(**batch)
-    except Exception as error:
-        reason = " ".join(str(error).split())[:120]
-        raise NotBuilt(f"does not run by itself when this small: {type(error).__name__}: {reason}") from error
+def _given(model: PreTrainedModel, main: str) -> dict[str, Tensor]:
+    """The first of the inputs that the model runs with by itself: if there is none, it says nothing about attnscope."""
+    reasons = []
+    for given in readings(model, main):
+        batch = with_decoder_ids(model, given)
+        if set(given) == {"input_ids"} and "attention_mask" in signature(model.forward).parameters:
+            batch["attention_mask"] = torch.ones_like(batch["input_ids"])
+        try:
+            with torch.no_grad():
+                model(**batch)
+        except TimeoutError:  # the time of `judge` is up
+            raise
+        except Exception as error:  # noqa: BLE001 -- whatever a model says to a layout that is not its own
+            reasons.append(error)
+        else:
+            return given
+    reason = f"{type(reasons[0]).__name__}: {' '.join(str(reasons[0]).split())[:120]}"
+    raise NotBuilt(f"does not run by itself when this small: {reason}") from reasons[0]
 
 
 def _returned(model: PreTrainedModel, batch: Mapping[str, Any], stack: str) -> list[Tensor] | None:

@@ -30,6 +30,11 @@ WITHOUT_LIMIT = frozenset({"t5", "mt5", "umt5", "bloom"})
 PROMPT_TYPES = frozenset({"paligemma"})
 """Families whose processor marks a prompt with token types of zero, which say that it is read in both directions."""
 
+CODES_OF_SOUND = frozenset(
+    {"dia", "kyutai_speech_to_text", "musicgen", "musicgen_decoder", "musicgen_melody", "musicgen_melody_decoder"}
+)
+"""Families that read or write several codes of a sound at each position, which no tokenizer makes of a text."""
+
 NOTES = {
     "diffllama": "Each layer holds two attention maps: those of the first half of its heads, and those of the second"
     " half, which the model subtracts after multiplying them by a learned number.",

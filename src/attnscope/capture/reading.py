@@ -10,6 +10,7 @@ from ..record import Text
 from ..record.attention import Stack
 from .batching import by_length
 from .encoding import Encoded, checked_parts, encode, encode_ids
+from .families import CODES_OF_SOUND
 from .generation import decoder_start, greedy_outputs
 from .passage import Passage, shifted
 from .reader import Reader
@@ -18,6 +19,11 @@ from .vocabulary import check_ids, embedding_count
 
 def source_of(reader: Reader, text: Text, *, longest: int | None, truncate: bool) -> Encoded:
     """The tokens of a text, at most `longest` of them, with only the inputs that this model takes."""
+    if reader.model.config.model_type in CODES_OF_SOUND:
+        raise BadInput(
+            f"{type(reader.model).__name__} reads or writes several codes of a sound at each position, so a text is not"
+            " enough for it: record it with inputs=, with the codes among them."
+        )
     embedded = embedding_count(reader.model)
     encoded = encode(reader.tokenizer, text, longest, truncate=truncate, embedded=embedded)
     taken = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}

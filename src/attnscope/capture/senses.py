@@ -26,6 +26,10 @@ from .verifying import self_check
 from .watching import restored
 
 PICTURES = ("pixel_values",)
+PACKED = ("pixel_values", "hidden_states")
+"""What holds the patches of all pictures behind each other where there are `GRIDS` (Qwen2-VL and its kin)."""
+GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hws", "grid_hws")
+"""How many patches each picture has in time, height and width: one row for each picture."""
 MOST_OWN_TOKENS = 16
 """How many tokens a model may put before the patches: a class token, a distillation token, registers."""
 
@@ -50,6 +54,7 @@ def record_inputs(reader: Reader, inputs: Mapping[str, Any], request: Request) -
     check = self_check(model, batch, request.verify)
     with torch.inference_mode(mode=False), torch.set_grad_enabled(request.gradients):
         output = observed_run(model, batch, collector, check)
+        _check_shapes(model, collector)
         queries, keys = _sides(reader, model, batch, request.stack, collector.shape())
         readout = _readout(reader, queries, request.stack)
         logits = _logits(reader, output)
@@ -113,10 +118,17 @@ def _checked(reader: Reader, inputs: Mapping[str, Any]) -> dict[str, Any]:
         batch[name] = tensor.to(reader.model.device)
         if tensor.is_floating_point():
             batch[name] = batch[name].to(reader.model.dtype)
-    main = [value for name, value in batch.items() if isinstance(value, Tensor) and value.ndim > 1]
-    if not main or any(len(value) != 1 for value in main if value.ndim in (2, 3, 4)):
+    main = {name: value for name, value in batch.items() if isinstance(value, Tensor) and value.ndim > 1}
+    if not main or any(
+        len(value) != 1 for name, value in main.items() if value.ndim < 5 and not _is_packed(name, batch)
+    ):
         raise BadInput("inputs= takes one picture, sound or text at a time, with a batch axis of one in front.")
     return batch
+
+
+def _is_packed(name: str, batch: Mapping[str, Any]) -> bool:
+    """Whether this input has a row for each patch of a picture, and no batch axis: its grid says where it ends."""
+    return name in PACKED and any(isinstance(batch.get(grid), Tensor) for grid in GRIDS)
 
 
 def _with_decoder_inputs(reader: Reader, batch: dict[str, Any], stack: Stack) -> dict[str, Any]:
@@ -141,6 +153,16 @@ def _with_decoder_inputs(reader: Reader, batch: dict[str, Any], stack: Stack) ->
     return {**batch, "decoder_input_ids": start}
 
 
+def _check_shapes(model: PreTrainedModel, collector: Collector) -> None:
+    """Without padding there is nothing to cut off: layers of different sizes would lose what they attend to."""
+    lengths = sorted({layer.shape[-1] for layer in collector.layers})
+    if len(lengths) > 1:
+        raise BadInput(
+            f"The layers of {type(model).__name__} attend over different numbers of positions"
+            f" ({', '.join(map(str, lengths))}), so they do not fit one record."
+        )
+
+
 def _sides(
     reader: Reader, model: PreTrainedModel, batch: Mapping[str, Any], stack: Stack, shape: tuple[int, int]
 ) -> tuple[Named, Named]:
@@ -151,9 +173,21 @@ def _sides(
     name = "decoder_input_ids" if stack == "decoder" and "decoder_input_ids" in batch else "input_ids"
     if name in batch and stack_reads_text(reader, stack):
         side = _text(reader, batch[name])
+        if len(side.tokens) < queries and any(picture in batch for picture in PICTURES):
+            side = _numbered("position", queries)  # ViLT attends over text and patches together
     else:
+        _check_whole(model, batch, queries)
         side = _perceived(model, batch, queries)
     return side, side
+
+
+def _check_whole(model: PreTrainedModel, batch: Mapping[str, Any], count: int) -> None:
+    """Packed patches that attend by windows or by frames are several small attentions for each layer, not one."""
+    if any(name in batch and _is_packed(name, batch) and len(batch[name]) != count for name in PACKED):
+        raise BadInput(
+            f"{type(model).__name__} attends within {count} patches at a time (a window or a frame), not over the whole"
+            " picture, so it cannot be recorded."
+        )
 
 
 def stack_reads_text(reader: Reader, stack: Stack) -> bool:
@@ -162,6 +196,8 @@ def stack_reads_text(reader: Reader, stack: Stack) -> bool:
 
 
 def _text(reader: Reader, ids: Tensor) -> Named:
+    if ids.ndim != 2:  # Dia and Kyutai's models read codes of a sound, several at each position
+        return _numbered("position", ids.shape[1])
     listed = ids[0].tolist()
     if reader.given_tokenizer is None:
         return Named(tuple(str(token) for token in listed), tuple(range(len(listed))), (False,) * len(listed))
@@ -174,14 +210,17 @@ def _perceived(model: PreTrainedModel, batch: Mapping[str, Any], count: int) -> 
     pixels = next((batch[name] for name in PICTURES if isinstance(batch.get(name), Tensor)), None)
     grid = None if pixels is None else _grid(model.config, pixels, count)
     if grid is None:
-        noun = "frame" if pixels is None else "position"
-        tokens = tuple(f"{noun} {place}" for place in range(count))
-        return Named(tokens, tuple(range(count)), (False,) * count)
+        seen = pixels is not None or any(name in batch for name in GRIDS)
+        return _numbered("position" if seen else "frame", count)
     rows, columns = grid
     own = _own_tokens(model.config, count - rows * columns)
     patches = [f"patch {row},{column}" for row in range(rows) for column in range(columns)]
     words = (*(None for _ in own), *range(len(patches)))
     return Named((*own, *patches), words, (*(True for _ in own), *(False for _ in patches)), grid)
+
+
+def _numbered(noun: str, count: int) -> Named:
+    return Named(tuple(f"{noun} {place}" for place in range(count)), tuple(range(count)), (False,) * count)
 
 
 def _grid(config: PreTrainedConfig, pixels: Tensor, count: int) -> tuple[int, int] | None:
