@@ -1,5 +1,6 @@
 """Long work on a terminal: that it goes on, how far it is, how fast, the time left. In a log, a line now and then."""
 
+import logging
 import sys
 import threading
 import time
@@ -227,10 +228,12 @@ def told_in_log(what: str) -> Iterator[Callable[[str], None]]:
 def working(what: str) -> Iterator[None]:
     """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output."""
     with waiting(what):
-        from transformers.utils import logging
+        from transformers.utils import logging as chatter
 
-        logging.disable_progress_bar()
-        logging.set_verbosity_error()
+        chatter.disable_progress_bar()
+        chatter.set_verbosity_error()
+        # it tells each of its tries to reach a hub that is not there
+        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
         yield
 
 

@@ -286,3 +286,16 @@ def test_a_record_of_words_is_told_what_to_score_instead(tiny):
     for method in ("blank_out", "integrated_gradients", "gradient", "gradient_rollout", "effective"):
         with pytest.raises(BadInput, match=r'A record of words .* scores\.words\(\), or for blank_out by="word"'):
             attnscope.attribute(record, method, model=model)
+
+
+def test_it_follows_what_the_record_has_gradients_of(tiny):
+    model = tiny.load("bert")
+    text = "the dogs see the cat"
+    labels = [label for label, _ in model.record(text).prediction]
+    for label in labels:
+        record = model.record(text, gradients=True, target=label)
+        followed = attnscope.attribute(record, "blank_out", model=model).scores
+        assert torch.equal(followed, attnscope.attribute(record, "blank_out", model=model, target=label).scores)
+    of_sum = model.record(text, gradients=True, target="sum")
+    expected = attnscope.attribute(of_sum, "blank_out", model=model, target=labels[0]).scores
+    assert torch.equal(attnscope.attribute(of_sum, "blank_out", model=model).scores, expected)

@@ -2,8 +2,13 @@
 
 import pytest
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 
 import attnscope
+from attnscope.capture.outcomes import resolved_target
+from attnscope.errors import BadInput
 
 
 def nudged(model, inputs, direction, step, position_read):
@@ -121,3 +126,27 @@ def test_headless_encoder_takes_the_sum_of_what_is_read(tiny):
 def test_bad_targets_get_one_sentence(tiny, options, sentence):
     with pytest.raises(attnscope.BadInput, match=sentence):
         tiny.load("bert").record(tiny.texts[0], **{"gradients": True} | options)
+
+
+def test_a_word_that_is_likelier_behind_a_space_is_asked_about():
+    """To a tokenizer such as GPT-2's, a word and the word behind a space are two tokens."""
+    words = {" Paris": 0, "Paris": 1, " Rome": 2, "Berlin": 3, "[UNK]": 4}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel(words, "[UNK]")))
+    chances = torch.tensor([0.7, 0.01, 0.09, 0.2, 0.0])
+
+    def index(target):
+        return resolved_target(target, "logit", chances, None, tokenizer).index
+
+    assert [index(" Paris"), index("Berlin"), index(1)] == [0, 3, 1]
+    sentence = r"'Paris' has 1\.00% here, and ' Paris', with the space before it, 70\.00%: .*\(0, or 1\)"
+    with pytest.raises(BadInput, match=sentence):
+        index("Paris")
+    with pytest.raises(BadInput, match=r"'Rome' has 0\.00% here, and ' Rome', .* 9\.00%"):
+        index("Rome")
+
+
+def test_a_label_is_found_in_capitals_or_not():
+    chances = torch.tensor([0.7, 0.2, 0.1])
+    assert resolved_target("positive", "logit", chances, ["NEGATIVE", "POSITIVE", "Other"], None).index == 1
+    with pytest.raises(BadInput, match="There is no outcome 'good' here: choose Good, GOOD, Other"):
+        resolved_target("good", "logit", chances, ["Good", "GOOD", "Other"], None)

@@ -65,12 +65,13 @@ def blank_out(
     batch_size: int = 16,
     quantity: str = "probability",
 ) -> TokenScores:
-    """How much the probability of the predicted or given outcome changes when each token in turn is taken away.
+    """How much the probability of an outcome changes when each token in turn is taken away.
 
-    Abnar & Zuidema 2020, section 2, "blank-out": |p(y | x) - p(y | x without token i)|, with y the outcome (for a model
-    with a single output, its value). `signed=True` keeps the sign, positive where the token speaks for the outcome.
-    Special tokens are blanked like all others. `by="word"` takes all pieces of a word away at once and gives one score
-    for each word, which is not the sum over its pieces that `scores.words()` gives.
+    Abnar & Zuidema 2020, section 2, "blank-out": |p(y | x) - p(y | x without token i)|, with y the `target`: by default
+    what the record has gradients of, else what is predicted (for a model with a single output, its value).
+    `signed=True` keeps the sign, positive where the token speaks for the outcome. Special tokens are blanked like all
+    others. `by="word"` takes all pieces of a word away at once and gives one score for each word, which is not the sum
+    over its pieces that `scores.words()` gives.
 
     `quantity="log_odds"` follows log p / (1 - p) instead, which goes on moving where the probability is all but one;
     "clearest" takes it where no token changes the probability by 0.01, and says so.
@@ -95,7 +96,7 @@ def blank_out(
         for index, positions in enumerate(groups)
         if replacement != "delete" or _still_asks(record, positions, mask)
     ]
-    outcome = None if target is None else _outcome(record, runner, target)
+    outcome = _outcome(record, runner, target)
     blank = _blanking(record, runner, replacement)
     # the text as it is comes first, so that it shares a batch with the others
     probability, odds = _answers(runner, blank, [[], *(groups[index] for index in asked)], outcome, batch_size)
@@ -149,8 +150,10 @@ def _checked(replacement: str) -> str:
     return replacement
 
 
-def _outcome(record: AttentionRecord, model: Model, target: int | str) -> int:
-    """The place of the outcome the user names."""
+def _outcome(record: AttentionRecord, model: Model, target: int | str | None) -> int | None:
+    """The place of the outcome the user names, else of the one the record has gradients of; None is the prediction."""
+    if target is None:
+        return None if record.target is None else record.target.index
     index = model.target(record.inputs, target, "probability").index
     if index is None:
         raise BadInput("Blank-out follows one outcome, not the sum of all: name a class or a token as target=.")

@@ -76,17 +76,46 @@ def resolved_target(
     elif isinstance(target, int):
         index = target
     elif labels is not None:
-        index = labels.index(target) if target in labels else -1
+        index = _place(target, labels)
     elif tokenizer is None:
         index = -1
     else:
-        ids = tokenizer(target, add_special_tokens=False, verbose=False)["input_ids"]
-        index = ids[0] if len(ids) == 1 else -1
+        index = _token(target, tokenizer)
+        _check_space(target, index, probabilities, tokenizer)
     if not 0 <= index < len(probabilities):
         without_labels = "a number" if tokenizer is None else "one token of the vocabulary"
         choices = without_labels if labels is None else ", ".join(labels)
         raise BadInput(f"There is no outcome {target!r} here: choose {choices}, or {SUM!r}.")
     return Target(_name(index, labels, tokenizer), index, quantity)
+
+
+def _place(target: str, labels: Sequence[str]) -> int:
+    """The place of a label, spelled in capitals or not; -1 where there is none, or several."""
+    if target in labels:
+        return labels.index(target)
+    alike = [place for place, label in enumerate(labels) if label.casefold() == target.casefold()]
+    return alike[0] if len(alike) == 1 else -1
+
+
+def _token(text: str, tokenizer: PreTrainedTokenizerBase) -> int:
+    """The number of the token that a text is; -1 where it is several."""
+    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    return int(ids[0]) if len(ids) == 1 else -1
+
+
+def _check_space(
+    target: str, index: int, probabilities: Float[Tensor, " outcome"], tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Refuse a word that the model would sooner say with the space before it: to many tokenizers that is another."""
+    spaced = _token(f" {target}", tokenizer)
+    known = 0 <= spaced < len(probabilities)
+    chance = float(probabilities[index]) if 0 <= index < len(probabilities) else 0.0
+    if known and spaced != index and float(probabilities[spaced]) > chance:
+        raise BadInput(
+            f"The outcome {target!r} has {chance:.2%} here, and {f' {target}'!r}, with the space before it,"
+            f" {float(probabilities[spaced]):.2%}: say which is meant, with the space or by its number"
+            f" ({spaced}{f', or {index}' if index >= 0 else ''})."
+        )
 
 
 def _name(index: int, labels: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase | None) -> str:

@@ -17,7 +17,7 @@ def dataset(name: str, data: str | Path | None = None) -> Path:
         BadInput: If the name is not known, or no place has any of its files.
     """
     files = known(name).files.values()
-    for place in _places(data):
+    for place in _looked_in(data):
         if any(_present(place / name / file) for file in files):
             return place / name
     raise BadInput(_missing(name, ", ".join(files), data))
@@ -34,7 +34,7 @@ def dataset_file(name: str, split: str | None = None, data: str | Path | None = 
         raise BadInput(f"{name} has several splits: name one, as in {name}:{next(iter(files))} ({', '.join(files)}).")
     split = split or ("test" if "test" in files else next(iter(files)))
     file = checked_split(name, split)
-    for place in _places(data):
+    for place in _looked_in(data):
         if found := _present(place / name / file):
             return found
     raise BadInput(_missing(name, file, data))
@@ -53,7 +53,7 @@ def named_file(corpus: object, data: str | Path | None = None) -> tuple[Path, st
 def files_here(name: str, data: str | Path | None = None) -> dict[str, Path]:
     """The splits of a data set that are found, and their files."""
     files = known(name).files
-    found = {split: [_present(place / name / file) for place in _places(data)] for split, file in files.items()}
+    found = {split: [_present(place / name / file) for place in _looked_in(data)] for split, file in files.items()}
     return {split: next(filter(None, paths)) for split, paths in found.items() if any(paths)}
 
 
@@ -82,6 +82,13 @@ def _places(data: str | Path | None) -> list[Path]:
     said = [Path(place).expanduser() for place in (data, os.environ.get(DATA)) if place]
     own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return [*said, own / "attnscope" / "data"]
+
+
+def _looked_in(data: str | Path | None) -> list[Path]:
+    """The same, if the folder that is said is there: another's data in its place would be a surprise."""
+    if data and not Path(data).expanduser().is_dir():
+        raise BadInput(f"There is no folder {data} to look for data sets in.")
+    return _places(data)
 
 
 def _present(file: Path) -> Path | None:
