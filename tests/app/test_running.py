@@ -14,7 +14,7 @@ import uvicorn
 from typer.testing import CliRunner
 
 from attnscope import BadInput
-from attnscope.app import connection
+from attnscope.app import requests
 from attnscope.app.running import address_of, bound, exposure, serve
 from attnscope.cli import app
 
@@ -160,19 +160,19 @@ class Wire(asyncio.Transport):
 
 def wires(monkeypatch, act, count=1):
     """What became of connections on which something was done, a moment after their time was over."""
-    monkeypatch.setattr(connection, "ASKING", 0.02)
-    monkeypatch.setattr(connection, "READING", 0.02)
+    monkeypatch.setattr(requests, "ASKING", 0.02)
+    monkeypatch.setattr(requests, "READING", 0.02)
 
     async def run():
         async def answers_never(scope, receive, send):
             await asyncio.Event().wait()
 
-        config = uvicorn.Config(answers_never, http=connection.Connection, ws="none", log_level="critical")
+        config = uvicorn.Config(answers_never, http=requests.Connection, ws="none", log_level="critical")
         state = uvicorn.server.ServerState()
         config.load()
         made = []
         for _ in range(count):
-            made.append((connection.Connection(config, state, {}), Wire()))
+            made.append((requests.Connection(config, state, {}), Wire()))
             made[-1][0].connection_made(made[-1][1])
             act(made[-1][0])
         await asyncio.sleep(0.1)
@@ -207,7 +207,7 @@ def test_a_client_that_does_not_read_is_closed(monkeypatch):
 
 
 def test_there_are_only_so_many_connections(monkeypatch):
-    monkeypatch.setattr(connection, "MOST", 3)
+    monkeypatch.setattr(requests, "MOST_CONNECTIONS", 3)
     assert wires(monkeypatch, lambda made: made.transport.ended or made.data_received(WHOLE_HEAD), 5) == [
         None,
         None,

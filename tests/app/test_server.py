@@ -13,7 +13,7 @@ import attnscope
 from attnscope.app import Desk, server
 from attnscope.app.server import build
 from attnscope.app.turns import Work
-from attnscope.views.packing import inflated
+from attnscope.views.weights import inflated
 
 from .conftest import client_of
 

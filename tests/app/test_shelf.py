@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnscope.app.shelf import Shelf
+from attnscope.app.desk import Shelf
 
 
 @dataclass

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from attnscope.bench import BENCHMARKS, figure
-from attnscope.bench.flow import _full_table, _one_source, random_graph
-from attnscope.bench.peers import solvers
+from attnscope.bench.flow import _full_table, _one_source, random_graph, solvers
 
 
 def test_peers_agree_on_a_small_graph():

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from attnscope import AttentionRecord, BadInput
-from attnscope.bench import bertviz_page, browser
-from attnscope.bench.bertviz_page import bertviz_html
-from attnscope.bench.views import OURS, THEIRS, attention_like
+from attnscope.bench import views
+from attnscope.bench.views import OURS, THEIRS, attention_like, bertviz_html
 from attnscope.views import head
 
 needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is missing: install Debian's.")
@@ -33,7 +32,7 @@ def test_what_npm_cannot_fetch_is_said(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(BadInput, match=r"BertViz needs requirejs@2\.3\.6, and npm, which fetches it, is missing"):
-        bertviz_page.libraries()
+        views.libraries()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -44,10 +43,10 @@ def test_the_clock_stops_at_the_first_paint_and_gives_up_on_a_page_that_shows_no
     (tmp_path / "empty.html").write_text("<!doctype html><p>nothing", encoding="utf-8")
 
     def clock():
-        with browser.chromium() as program, browser.served(tmp_path) as address:
-            yield browser.seconds_to_first_paint(program, f"{address}/ours.html", OURS)
-            monkeypatch.setattr(browser, "PATIENCE", 3000)
-            yield browser.seconds_to_first_paint(program, f"{address}/empty.html", THEIRS)
+        with views.chromium() as program, views.served(tmp_path) as address:
+            yield views.seconds_to_first_paint(program, f"{address}/ours.html", OURS)
+            monkeypatch.setattr(views, "PATIENCE", 3000)
+            yield views.seconds_to_first_paint(program, f"{address}/empty.html", THEIRS)
 
     # In a thread of its own: Playwright allows one browser to a thread, and here that of other tests may be open.
     with ThreadPoolExecutor(1) as apart:

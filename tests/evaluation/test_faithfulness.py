@@ -9,8 +9,8 @@ import torch
 import attnscope
 from attnscope.attribution import blank_out, raw, rollout
 from attnscope.errors import BadInput
-from attnscope.evaluation.baselines import BASELINES
-from attnscope.evaluation.cost import price
+from attnscope.evaluation.erasure import BASELINES
+from attnscope.evaluation.faithfulness import price
 from attnscope.evaluation.per_text import layer_scores
 from attnscope.record.scores import scores_of
 
@@ -136,7 +136,7 @@ def test_killed_in_the_middle_and_resumed_it_ends_with_the_same_table(demo, sent
     with pytest.raises(KeyboardInterrupt):
         attnscope.trust(demo, sentences, out=tmp_path / "cut", **options)
     kept = sorted(path.name for path in (tmp_path / "cut" / "unfinished").iterdir())
-    assert kept == ["000000.safetensors", "000001.safetensors"]
+    assert kept == ["000000.safetensors", "000001.safetensors", "recipe.json"]
     resumed = attnscope.trust(demo, iter(sentences), out=tmp_path / "cut", resume=True, **options)
     assert len(calls) == 9 + 3 + len(sentences) - 4, "the first two batches were not computed again"
     through = attnscope.trust(demo, sentences, **options)

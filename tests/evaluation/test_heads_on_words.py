@@ -6,8 +6,7 @@ import torch
 
 import attnscope
 from attnscope.evaluation import heads_on_words
-from attnscope.evaluation.heads_on_words import HeadTally, heads_and_chance
-from attnscope.evaluation.word_tally import words_and_tokens
+from attnscope.evaluation.word_tally import HeadTally, heads_and_chance, words_and_tokens
 
 TAGS = {"keys": "thing", "cabinets": "thing", "near": "place", "beside": "place", "unicorn": "beast"}
 

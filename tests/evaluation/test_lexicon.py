@@ -9,8 +9,7 @@ import torch
 from attnscope.errors import BadInput
 from attnscope.evaluation import LexiconStudy, heads_on_words, lexicon, word_scores
 from attnscope.evaluation import word_measuring as measuring
-from attnscope.evaluation.lexicon_study import TABLES
-from attnscope.evaluation.lexicon_wording import answer, shape
+from attnscope.evaluation.lexicon_study import TABLES, answer, shape
 from attnscope.record.scores import scores_of
 
 FORMULA = pytest.importorskip("statsmodels.formula.api", reason="statsmodels is missing: attnscope[lexicon].")

@@ -6,8 +6,7 @@ import pytest
 
 from attnscope.corpora import files_here
 from attnscope.errors import BadInput
-from attnscope.evaluation.lexicons import NEGATIVE, POSITIVE, read_lexicon
-from attnscope.evaluation.matching import Matcher, counted_ways, lemmas, stem
+from attnscope.evaluation.lexicons import NEGATIVE, POSITIVE, Matcher, counted_ways, lemmas, read_lexicon, stem
 
 
 def test_vader_comes_with_its_package():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope.errors import BadInput
-from attnscope.evaluation.polynomials import OrthogonalPolynomials
+from attnscope.evaluation.regression import OrthogonalPolynomials
 
 SECOND_IN_R = [0.52223297, 0.17407766, -0.08703883, -0.26111648, -0.34815531]
 """The first half of the second column of `poly(1:10, 2)`; the other half is its mirror image."""

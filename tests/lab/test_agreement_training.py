@@ -121,7 +121,7 @@ def test_the_command_trains_and_tells_what_is_wrong(
         (["train", "agreement", "--model", "demo", "--out", "other"], "The task agreement takes no --model"),
         (["train", "agreement", "--steps", "0", "--out", "other"], "--steps must be at least 1"),
         (["train", "opera"], "There is no task 'opera'"),
-        (["train", "agreement", "--data", str(quick.data)], "agreement is not an empty folder"),
+        (["train", "agreement", "--data", str(quick.data)], "agreement already holds a finished training"),
     ]:
         refused = runner.invoke(app, arguments)
         assert refused.exit_code == 2, arguments

@@ -11,7 +11,7 @@ import attnscope
 from attnscope.attribution import METHODS
 from attnscope.errors import BadInput
 from attnscope.lab.models import AttentionClassifier
-from attnscope.lab.models.attention_encoders import VARIANTS
+from attnscope.lab.models.attention_classifier import VARIANTS
 from attnscope.lab.vocabulary import Vocabulary
 
 WORDS = "a the film is good bad lovely dull and not very".split()

@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 import attnscope
 from attnscope.errors import BadInput
 from attnscope.lab import TASKS, demo_model
-from attnscope.lab.demo_card import model_card
+from attnscope.lab.demo_model import model_card
 from attnscope.lab.train import train
 
 SHIPPED = Path(attnscope.__file__).parent / "shipped" / "demo"

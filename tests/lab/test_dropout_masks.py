@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnscope.lab.sweep.dropout_masks import kept_of_context, kept_of_tokens, key_of_text, write_factors
+from attnscope.lab.sweep.kernels import kept_of_context, kept_of_tokens, key_of_text, write_factors
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

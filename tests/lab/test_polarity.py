@@ -5,7 +5,7 @@ import torch
 
 from attnscope.lab.data import PackedTexts, toy_polarity
 from attnscope.lab.models import AttentionClassifier
-from attnscope.lab.models.attention_encoders import VARIANTS
+from attnscope.lab.models.attention_classifier import VARIANTS
 from attnscope.lab.polarity import global_scores, local_scores, mean_attention_weights, padded_batches
 from attnscope.lab.token_classes import class_counts, token_classes
 from attnscope.lab.vocabulary import Vocabulary

@@ -27,9 +27,9 @@ def test_a_checkpoint_is_of_its_own_texts_and_model(tmp_path: Path) -> None:
     checkpoint = str(tmp_path / "checkpoint.safetensors")
     log = train_recurrent(made(), packed([1, 0, 1]), checkpoint, steps=3)
     assert train_recurrent(made(), packed([1, 0, 1]), checkpoint, steps=3) == log
-    with pytest.raises(BadInput, match="belongs to the training"):
+    with pytest.raises(BadInput, match="belongs to another training"):
         train_recurrent(made(), packed([0, 1, 0]), checkpoint, steps=3)
-    with pytest.raises(BadInput, match="belongs to the training"):
+    with pytest.raises(BadInput, match="belongs to another training"):
         train_recurrent(made(hidden=5), packed([1, 0, 1]), checkpoint, steps=3)
 
 

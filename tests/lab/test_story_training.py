@@ -15,8 +15,7 @@ from attnscope.lab.data import standin_stories
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.data.story import Story, windows_of
 from attnscope.lab.models import SentimentTransformer
-from attnscope.lab.story_model import StoryModel, spoken
-from attnscope.lab.story_series import predicted_series, valences
+from attnscope.lab.story_training import StoryModel, predicted_series, spoken, valences
 from attnscope.lab.word_vectors import WordVectors
 
 SIZE = {"layers": 2, "heads": 2, "head_width": 4, "width": 8}

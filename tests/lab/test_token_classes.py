@@ -8,7 +8,7 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.lab.data import PackedTexts
-from attnscope.lab.data.sst_binary import sst_binary
+from attnscope.lab.data.classified import sst_binary
 from attnscope.lab.token_classes import (
     class_counts,
     frequency_matched,

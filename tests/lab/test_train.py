@@ -12,9 +12,16 @@ from torch import nn
 from attnscope.engine import load_checkpoint
 from attnscope.errors import BadInput
 from attnscope.lab.batches import Batches
-from attnscope.lab.rates import constant, cosine_restarts, warmup_then_decay
-from attnscope.lab.stopping import EarlyStopping
-from attnscope.lab.train import LogRow, Measurement, train, write_log
+from attnscope.lab.train import (
+    EarlyStopping,
+    LogRow,
+    Measurement,
+    constant,
+    cosine_restarts,
+    train,
+    warmup_then_decay,
+    write_log,
+)
 
 STEPS = 130
 
@@ -76,7 +83,7 @@ def test_a_finished_training_is_not_trained_further(tmp_path: Path) -> None:
 
 def test_the_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
     run(small_model(), tmp_path / "checkpoint")
-    with pytest.raises(BadInput, match="belongs to the training"):
+    with pytest.raises(BadInput, match="belongs to another training"):
         run(small_model(), tmp_path / "checkpoint", seed=1)
 
 

@@ -9,9 +9,7 @@ import sacrebleu
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.lab.bleu import corpus_bleu
-from attnscope.lab.data.translation import pair_batch
-from attnscope.lab.data.word_for_word import word_for_word
+from attnscope.lab.data.translation import pair_batch, word_for_word
 from attnscope.lab.decoding import beam_search, greedy
 from attnscope.lab.models.bag_of_words import BagOfWords
 from attnscope.lab.models.seq2seq import TRANSLATION, Seq2Seq
@@ -20,6 +18,7 @@ from attnscope.lab.translation_looks import (
     QUANTITIES,
     TranslationLook,
     bag_rows,
+    corpus_bleu,
     quantity_rows,
     source_rows,
     token_accuracy,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
 from attnscope.record import readable
-from attnscope.record.tokens import is_byte_level
+from attnscope.record.words import is_byte_level
 
 
 @given(text=st.text(min_size=1, max_size=20), cuts=st.lists(st.integers(1, 4), max_size=12))

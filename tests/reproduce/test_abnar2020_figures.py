@@ -11,13 +11,20 @@ from attnscope.lab.data import AgreementExample
 from attnscope.lab.models import AgreementTransformer
 from attnscope.lab.sentiment import Labelled
 from attnscope.lab.vocabulary import Vocabulary
-from attnscope.reproduce.abnar2020.correlating import by_authors, by_average_ranks, correlations, dense_ranks
 from attnscope.reproduce.abnar2020.evidence import first_layers_apart
-from attnscope.reproduce.abnar2020.measuring import scored_sentences
-from attnscope.reproduce.abnar2020.scoring import METHODS, REFERENCES, Scored
+from attnscope.reproduce.abnar2020.scoring import (
+    METHODS,
+    REFERENCES,
+    Scored,
+    by_authors,
+    by_average_ranks,
+    correlations,
+    dense_ranks,
+    scored_sentences,
+)
 from attnscope.reproduce.abnar2020.sentiment import cells_of as sentiment_cells
 from attnscope.reproduce.abnar2020.sentiment import evenly, sentiment_correlations
-from attnscope.reproduce.abnar2020.subjects import subjects_found
+from attnscope.reproduce.abnar2020.stages import subjects_found
 from attnscope.reproduce.abnar2020.tables import correlated, evenness_table, saturation_table
 
 WORDS = "the key keys to of cabinet cabinets on table tables near".split()
@@ -224,7 +231,7 @@ def test_table_3_by_the_row_of_cls_and_by_the_maximum(tmp_path):
             assert row[place[source, "raw", 2, "average", "all"]] == pytest.approx(expected, abs=1e-6)
     again, _ = sentiment_correlations(model, "weights", items, tmp_path, ignore)
     assert np.array_equal(found.values, again.values, equal_nan=True)
-    with pytest.raises(BadInput, match="of other sentences or another model"):
+    with pytest.raises(BadInput, match="belongs to another classifier"):
         sentiment_correlations(model, "other weights", items, tmp_path, ignore)
 
 

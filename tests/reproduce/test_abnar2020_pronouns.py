@@ -16,8 +16,14 @@ from transformers import (
 
 import attnscope
 from attnscope.errors import BadInput
-from attnscope.reproduce.abnar2020.pronoun_figure import pronoun_blocks, pronoun_figure
-from attnscope.reproduce.abnar2020.pronouns import SENTENCES, MaskedSentence, masked_pronouns, pieces_of
+from attnscope.reproduce.abnar2020.pronouns import (
+    SENTENCES,
+    MaskedSentence,
+    masked_pronouns,
+    pieces_of,
+    pronoun_blocks,
+    pronoun_figure,
+)
 from attnscope.reproduce.document import Figure, Heading, Paragraph, Table, pieces
 from attnscope.views.printing import file_bytes
 

@@ -10,9 +10,9 @@ from attnscope.errors import BadInput
 from attnscope.lab.data import AgreementExample
 from attnscope.lab.data.examples_file import card_of, words_of, write_card, write_examples, write_words
 from attnscope.reproduce import read_claims
-from attnscope.reproduce.abnar2020 import reproduce_abnar2020, scales, stages
+from attnscope.reproduce.abnar2020 import paper, reproduce_abnar2020, stages
 from attnscope.reproduce.abnar2020.examples import Examples, examples_of, linzen_split
-from attnscope.reproduce.abnar2020.scales import SCALES
+from attnscope.reproduce.abnar2020.paper import SCALES
 
 TINY = replace(
     SCALES["smoke"], steps=8, sentences=9, reviews=3, seeds=(0, 1), settings={"layers": 6, "heads": 2, "width": 8}
@@ -22,7 +22,7 @@ TINY = replace(
 @pytest.fixture(scope="module")
 def tiny():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(scales.SCALES, "smoke", TINY)
+        patch.setitem(paper.SCALES, "smoke", TINY)
         yield patch
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import fisher_exact
 
 from attnscope.reproduce.snell2021.criteria import ALL, CLASSIFIED, CRITERIA, PAIRS, claims_of
-from attnscope.reproduce.snell2021.evidence import Evidence
+from attnscope.reproduce.snell2021.measuring import Evidence
 
 NOTHING = pd.DataFrame()
 STEPS = (0, 50, 100)

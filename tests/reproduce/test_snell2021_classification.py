@@ -13,17 +13,24 @@ from attnscope.lab.data import toy_polarity
 from attnscope.lab.probes.top_agreement import top_agreement
 from attnscope.lab.recurrent_training import checkpoints
 from attnscope.lab.snapshots import best_snapshot, load_snapshot, load_snapshots
-from attnscope.reproduce.snell2021 import classification_runs
-from attnscope.reproduce.snell2021.classification import classification
+from attnscope.reproduce.snell2021 import classification as stage
+from attnscope.reproduce.snell2021.classification import (
+    ClassificationRun,
+    classification,
+    one_run,
+    runs_of,
+    word_values,
+)
 from attnscope.reproduce.snell2021.classification_data import (
+    CPU,
+    PAPER,
+    SMOKE,
+    DataScale,
     begin_with_vectors,
     cut,
     embedding_width,
     prepared,
 )
-from attnscope.reproduce.snell2021.classification_runs import ClassificationRun, one_run, runs_of
-from attnscope.reproduce.snell2021.classification_scale import CPU, PAPER, SMOKE, DataScale
-from attnscope.reproduce.snell2021.classification_tables import word_values
 
 SCALE = replace(SMOKE, data={"sst": SMOKE.data["sst"]})
 
@@ -119,8 +126,8 @@ def test_what_is_kept_is_not_trained_again(done, monkeypatch) -> None:
     def never(*_arguments, **_options):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(classification_runs, "train_recurrent", never)
-    monkeypatch.setattr(classification_runs, "train_bag", never)
+    monkeypatch.setattr(stage, "train_recurrent", never)
+    monkeypatch.setattr(stage, "train_bag", never)
     again = classification(done[0], SCALE)
     pd.testing.assert_frame_equal(again["agreements"], done[1]["agreements"])
     pd.testing.assert_frame_equal(again["performance"], done[1]["performance"])
@@ -128,19 +135,19 @@ def test_what_is_kept_is_not_trained_again(done, monkeypatch) -> None:
 
 def test_a_run_that_was_killed_ends_the_same(done, tmp_path: Path, monkeypatch) -> None:
     prepared(tmp_path, "sst", SCALE, None)
-    run, whole = ClassificationRun("sst", "learned", 1), classification_runs.look_at
+    run, whole = ClassificationRun("sst", "learned", 1), stage.look_at
 
     def killed_late(model, texts, quantities, step):
         if step == 60:
             raise KeyboardInterrupt
         return whole(model, texts, quantities, step)
 
-    monkeypatch.setattr(classification_runs, "look_at", killed_late)
+    monkeypatch.setattr(stage, "look_at", killed_late)
     monkeypatch.setattr("attnscope.lab.recurrent_training.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     with pytest.raises(KeyboardInterrupt):
         one_run(tmp_path, SCALE, run)
-    assert (tmp_path / "sst" / "learned-1.safetensors").exists()
-    monkeypatch.setattr(classification_runs, "look_at", whole)
+    assert (tmp_path / "sst" / "learned-1.growing.safetensors").exists()
+    monkeypatch.setattr(stage, "look_at", whole)
     rows = one_run(tmp_path, SCALE, run)
     assert rows == one_run(done[0], SCALE, run)
     files = [place / "sst" / "learned-1" / "training" / "60.safetensors" for place in (tmp_path, done[0])]

@@ -1,11 +1,11 @@
 """Copying: the stage at its smallest, what it keeps, and that an interrupted run ends as an uninterrupted one."""
 
-import json
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
+from attnscope.engine import Store
 from attnscope.errors import BadInput
 from attnscope.lab import train
 from attnscope.reproduce.snell2021 import copying
@@ -30,7 +30,7 @@ def test_one_row_for_each_run_and_step(tmp_path):
     ).all()
     again = copying.copying(tmp_path, copying.SMOKE)
     pd.testing.assert_frame_equal(again, table)
-    assert not list(tmp_path.glob("*.safetensors"))
+    assert not list(tmp_path.glob("*.growing.safetensors"))
     with pytest.raises(BadInput, match="batch"):
         copying.copying(tmp_path, replace(copying.SMOKE, batch=9))
 
@@ -59,7 +59,7 @@ def test_an_interrupted_run_ends_as_if_nothing_had_been(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "_save", save_and_die)
     with pytest.raises(KeyboardInterrupt):
         copying.one_run(tmp_path / "broken", scale, run)
-    assert (tmp_path / "broken" / "same-learned-1.safetensors").exists()
+    assert (tmp_path / "broken" / "same-learned-1.growing.safetensors").exists()
     monkeypatch.setattr(train, "_save", kept)
     assert copying.one_run(tmp_path / "broken", scale, run) == whole
-    assert json.loads((tmp_path / "broken" / "same-learned-1.json").read_text()) == whole
+    assert Store(tmp_path / "broken", "stage", {}).find("same-learned-1") == whole

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.lab.data.keyword import SPECIAL, KeywordTask
 from attnscope.lab.models import RecurrentClassifier
 from attnscope.reproduce.snell2021 import locality
+from attnscope.reproduce.snell2021.locality import SPECIAL, KeywordTask
 
 LOG_ODDS = ("keyword", "after", "mean", "last")
 
@@ -77,6 +77,6 @@ def test_a_run_that_was_killed_ends_the_same(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         locality.one_run(tmp_path / "killed", scale, 0)
     monkeypatch.setattr(locality.KeywordLogits, "__call__", whole)
-    assert (tmp_path / "killed" / "0.safetensors").exists()
+    assert (tmp_path / "killed" / "0.growing.safetensors").exists()
     rows = locality.one_run(tmp_path / "killed", scale, 0)
     assert rows == locality.one_run(tmp_path / "whole", scale, 0)

@@ -6,8 +6,8 @@ import pytest
 from attnscope.errors import BadInput
 from attnscope.lab import copying_training
 from attnscope.reproduce import read_claims
-from attnscope.reproduce.snell2021 import classification_runs, reproduce_snell2021
-from attnscope.reproduce.snell2021.available import missing_data
+from attnscope.reproduce.snell2021 import classification, reproduce_snell2021
+from attnscope.reproduce.snell2021.running import missing_data
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,11 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, d
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(classification_runs, "train_bag", stopped)
+        patch.setattr(classification, "train_bag", stopped)
         with pytest.raises(KeyboardInterrupt):
             reproduce_snell2021(out, stages=stages)
     assert not (out / "claims.json").exists()
-    kept = sorted((out / "copying").glob("*-*.json"))
+    kept = sorted((out / "copying").glob("*-*.safetensors"))
     assert len(kept) == 10
     written = {path: path.stat().st_mtime_ns for path in kept}
     reproduce_snell2021(out, stages=stages, resume=True)
@@ -92,7 +92,7 @@ def test_stages_one_after_the_other_are_all_in_the_report(tmp_path):
         ({"stages": "copying,tasting"}, "no stage 'tasting': choose of copying, locality, theory"),
         ({"engine": "dask"}, "no engine 'dask'"),
         ({"scale": "large"}, "no scale 'large': choose smoke, cpu, paper"),
-        ({"scale": "cpu", "data": "/nowhere"}, "data set sst"),
+        ({"scale": "cpu", "data": "/nowhere"}, "no folder /nowhere to look for data sets in"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path, monkeypatch, options, said):

@@ -7,7 +7,7 @@ import pytest
 
 from attnscope.reproduce.document import Heading, Table
 from attnscope.reproduce.snell2021.agreement_tables import agreement_tables
-from attnscope.reproduce.snell2021.evidence import Evidence
+from attnscope.reproduce.snell2021.measuring import Evidence
 
 NOTHING = pd.DataFrame()
 CURVES = {

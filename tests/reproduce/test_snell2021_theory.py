@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from attnscope.lab.models.word_translation import WordTranslation
-from attnscope.lab.probes.cooccurrence import initial_change, predicted_change, proxy_loss
-from attnscope.reproduce.snell2021.theory import theory
+from attnscope.reproduce.snell2021.theory import initial_change, predicted_change, proxy_loss, theory
 
 
 @pytest.fixture(scope="module")

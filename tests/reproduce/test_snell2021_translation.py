@@ -1,13 +1,13 @@
 """The translation stage of Snell et al. (2021), on a language that is translated word for word."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from attnscope.engine import Store
 from attnscope.lab.probes.contextualised import contextualised
 from attnscope.lab.probes.top_agreement import top_agreement
 from attnscope.lab.snapshots import load_snapshot, load_snapshots
@@ -105,10 +105,10 @@ def test_a_run_that_was_killed_ends_the_same(tmp_path, monkeypatch) -> None:
         patch.setattr(stage.TranslationLook, "__call__", _killed_at(55, stage.TranslationLook.__call__))
         with pytest.raises(KeyboardInterrupt):
             stage.one_run(killed, scale, data, wanted)
-    assert (killed / "learned-1.safetensors").exists()
-    assert not (killed / "learned-1.json").exists()
+    assert (killed / "learned-1.growing.safetensors").exists()
+    assert Store(killed, "stage", {}).find("learned-1") is None
     assert stage.one_run(killed, scale, data, wanted) == whole
-    assert json.loads((killed / "learned-1.json").read_text()) == whole
+    assert Store(killed, "stage", {}).find("learned-1") == whole
     for part in ("validation", "training"):
         shots = [
             load_snapshot(place / "learned-1" / "best" / f"{part}.safetensors")

@@ -11,9 +11,8 @@ from scipy.stats import mannwhitneyu
 from attnscope.reproduce.sun2020.criteria import CRITERIA, claims_of
 from attnscope.reproduce.sun2020.evidence import Evidence
 from attnscope.reproduce.sun2020.paper import TITLES, accuracy_in_paper
-from attnscope.reproduce.sun2020.ranks import compared
 from attnscope.reproduce.sun2020.scales import PENALTIES, SCALINGS, VARIANTS
-from attnscope.reproduce.sun2020.word_tables import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE
+from attnscope.reproduce.sun2020.word_tables import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, compared
 
 ON_ACCURACY = "dp-collapses-at-lambda-0001 dp-poor-at-lambda-1 dp-flat-from-lambda-10 dpl-barely-affected".split()
 ON_WORDS = (

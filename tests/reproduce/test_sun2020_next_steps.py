@@ -19,10 +19,10 @@ from attnscope.lab.data import ClassifiedTexts, PackedTexts
 from attnscope.lab.data.classified import classified_texts
 from attnscope.lab.sweep import RunSettings, initial_weights, sweep, train_epoch
 from attnscope.lab.word_vectors import word_vectors
-from attnscope.reproduce.sun2020 import contextual, encoder_states, pretrained
-from attnscope.reproduce.sun2020.contextual_training import trained_on
+from attnscope.reproduce.sun2020 import contextual, pretrained
+from attnscope.reproduce.sun2020.contextual import trained_on
 from attnscope.reproduce.sun2020.scales import SCALES, Scale
-from attnscope.reproduce.sun2020.summaries import comparisons, score_summary
+from attnscope.reproduce.sun2020.word_tables import comparisons, score_summary
 
 POSITIVE = ["superb", "lovely", "moving", "witty"]
 NEGATIVE = ["awful", "boring", "clumsy", "dreary"]
@@ -266,7 +266,7 @@ def state_by_hand(model: BertModel, text: list[str]) -> torch.Tensor:
 
 def test_the_state_of_a_word_is_the_mean_of_its_pieces(bert: Path) -> None:
     texts = [["the", "superb", "actor"], ["dreary"], ["a", "film", "and", "it", "was", "dreary", "and", "unheard"]]
-    found = encoder_states.word_states(encoder_states.encoder_named(str(bert)), texts)
+    found = contextual.word_states(contextual.encoder_named(str(bert)), texts)
     model = BertModel.from_pretrained(bert)
     for text, states in zip(texts, found, strict=True):
         torch.testing.assert_close(states, state_by_hand(model, text), atol=1e-5, rtol=1e-5)
@@ -276,32 +276,32 @@ def test_a_head_is_left_out(bert: Path, tmp_path: Path) -> None:
     headed = BertForSequenceClassification.from_pretrained(bert)
     headed.save_pretrained(tmp_path)
     tokenizer().save_pretrained(tmp_path)
-    model = encoder_states.encoder_named(str(tmp_path))
+    model = contextual.encoder_named(str(tmp_path))
     assert type(model.model).__name__ == "BertModel"
     text = ["the", "witty", "plot"]
-    (states,) = encoder_states.word_states(model, [text])
+    (states,) = contextual.word_states(model, [text])
     torch.testing.assert_close(states, state_by_hand(headed.bert, text), atol=1e-5, rtol=1e-5)
 
 
 def test_states_are_kept_part_by_part(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_states, "PART", 2)
-    model = encoder_states.encoder_named(str(bert))
+    monkeypatch.setattr(contextual, "PART", 2)
+    model = contextual.encoder_named(str(bert))
     texts = [["the", "film"], ["superb"], ["a", "dreary", "plot"], ["it", "was", "witty"], ["boring"]]
-    work = encoder_states.word_states
-    monkeypatch.setattr(encoder_states, "word_states", stopped_after(2, work))
+    work = contextual.word_states
+    monkeypatch.setattr(contextual, "word_states", stopped_after(2, work))
     with pytest.raises(KeyboardInterrupt):
-        encoder_states.kept_states(model, texts, tmp_path, lambda _done, _whole: None)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0000.safetensors", "0001.safetensors"]
+        contextual.kept_states(model, texts, tmp_path, lambda _done, _whole: None)
+    assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == ["000000.safetensors", "000001.safetensors"]
     done: list[list[str]] = []
-    monkeypatch.setattr(encoder_states, "word_states", lambda model, part: done.extend(part) or work(model, part))
+    monkeypatch.setattr(contextual, "word_states", lambda model, part: done.extend(part) or work(model, part))
     told: list[tuple[int, int]] = []
-    states = encoder_states.kept_states(model, texts, tmp_path, lambda *at: told.append(at))
+    states = contextual.kept_states(model, texts, tmp_path, lambda *at: told.append(at))
     assert done == [["boring"]]
     assert told == [(0, 5), (2, 5), (4, 5), (5, 5)]
     assert states.dtype == torch.float16
     torch.testing.assert_close(states, torch.cat(work(model, texts)).half(), atol=2e-3, rtol=2e-3)
-    with pytest.raises(BadInput, match="of other texts or another encoder"):
-        encoder_states.kept_states(model, texts[::-1], tmp_path, lambda _done, _whole: None)
+    with pytest.raises(BadInput, match="was made of other input"):
+        contextual.kept_states(model, texts[::-1], tmp_path, lambda _done, _whole: None)
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +316,7 @@ def test_both_kinds_of_scores_are_those_of_a_plain_loop(
     context_scores, data: ClassifiedTexts, longer: Scale, bert: Path, tmp_path: Path
 ) -> None:
     """Encoder, means and products once more, one word at a time."""
-    reading = contextual.read_by(encoder_states.encoder_named(str(bert)), data, tmp_path)
+    reading = contextual.read_by(contextual.encoder_named(str(bert)), data, tmp_path)
     model, best_epoch = trained_on(reading, data.classes, 2, longer.epochs["dot"], None)
     context, output = model.context.detach().double(), model.output.weight.detach().double()[0]
     encoder, tokens, scaling = BertModel.from_pretrained(bert), data.vocabulary.tokens, 64**0.5
@@ -399,7 +399,7 @@ def test_a_killed_encoder_goes_on_to_the_same_words(
     monkeypatch.setattr(contextual, "trained_on", stopped_after(1, train))
     with pytest.raises(KeyboardInterrupt):
         contextual.contextual_words(tmp_path, data, (1, 2), longer, bert)
-    monkeypatch.setattr(encoder_states, "word_states", forbidden)
+    monkeypatch.setattr(contextual, "word_states", forbidden)
     monkeypatch.setattr(contextual, "trained_on", stopped_after(1, train))
     pd.testing.assert_frame_equal(contextual.contextual_words(tmp_path, data, (1, 2), longer, bert), context_scores[1])
 

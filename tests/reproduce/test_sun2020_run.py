@@ -9,8 +9,7 @@ from attnscope.errors import BadInput
 from attnscope.lab.data import PackedTexts, toy_polarity
 from attnscope.lab.models import AttentionClassifier
 from attnscope.reproduce.sun2020 import made_up, reproduce_sun2020, sweeping
-from attnscope.reproduce.sun2020.data import shortened
-from attnscope.reproduce.sun2020.scales import SCALINGS, VARIANTS, scale_named
+from attnscope.reproduce.sun2020.scales import SCALINGS, VARIANTS, scale_named, shortened
 from attnscope.reproduce.sun2020.word_tables import kinds_of, word_table
 
 
@@ -44,7 +43,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, d
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(made_up, "_seen", stopped)
+        patch.setattr(made_up, "_watched", stopped)
         with pytest.raises(KeyboardInterrupt):
             reproduce_sun2020(out)
     assert not (out / "claims.json").exists()
@@ -59,7 +58,7 @@ def test_made_up_sentences_are_learned_by_plain_descent(tmp_path):
     """A run of the study against the same steps by PyTorch's own SGD, without dropout's masks: one update of all."""
     scale = scale_named("smoke")
     data = toy_polarity()
-    told = made_up._Run(tmp_path / "run.json", data, made_up.RunSettings("dot", 10.0, 1), 1, scale.width, {})
+    told = made_up._Run("run", data, made_up.RunSettings("dot", 10.0, 1), 1, scale.width, {})
     recipe = made_up.Recipe(
         scale.width, 1, len(data.train), 0.015 * made_up.STEADY, 0, 0, "float64", None, made_up.STEADY
     )

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from attnscope.reproduce import Claim
-from attnscope.reproduce.vig2019.criteria import CRITERIA, claims_of
 from attnscope.reproduce.vig2019.evidence import both, correlation, figure
+from attnscope.reproduce.vig2019.running import CRITERIA, claims_of
 from attnscope.surveying import Survey
 
 IDS = (

@@ -8,10 +8,9 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, read_claims
-from attnscope.reproduce.vig2019.corpus import SCALES, corpus_of, documents_of, genres_of, toys
-from attnscope.reproduce.vig2019.criteria import CRITERIA, claims_of
-from attnscope.reproduce.vig2019.examples import specific_heads
+from attnscope.reproduce.vig2019.corpus import SCALES, corpus_of, documents_of, genres_of, specific_heads, toys
 from attnscope.reproduce.vig2019.report import report_of
+from attnscope.reproduce.vig2019.running import CRITERIA, claims_of
 from attnscope.reproduce.writing import write_reproduction
 from attnscope.syntax import Corpus, Sentence
 
@@ -258,7 +257,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path, monkeypatch)
         ({"limit": 0}, "at least 1"),
         ({"by_genre": True}, "tell a genre"),
         ({"documents": True}, "no documents"),
-        ({"corpus": "ud_ewt", "data": tmp_path / "none"}, "is not here"),
+        ({"corpus": "ud_ewt", "data": tmp_path / "none"}, "no folder .*none to look for data sets in"),
     ):
         with pytest.raises(BadInput, match=words):
             vig2019(out, **options)

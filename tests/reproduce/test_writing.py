@@ -9,12 +9,10 @@ import pytest
 from attnscope.commands.reproduce import PAPERS, reproduce
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
-from attnscope.reproduce.claims import claims_json, count
+from attnscope.reproduce.claims import TOY_NOTE, claims_blocks, claims_json, count, without_verdicts
 from attnscope.reproduce.document import Code, Document, Emphasis, Heading, Link, Paragraph, Strong, Table
-from attnscope.reproduce.judging import TOY_NOTE, without_verdicts
 from attnscope.reproduce.markdown import markdown_of
 from attnscope.reproduce.page import page_of
-from attnscope.reproduce.telling import claims_blocks
 from attnscope.reproduce.writing import write_reproduction
 
 TRUE = Claim("a-b", "It is so. Holds if it is.", "0.42", "0.40 ± 0.01", True, "")

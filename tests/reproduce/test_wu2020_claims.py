@@ -9,8 +9,8 @@ import pytest
 
 from attnscope.evaluation import LexiconStudy
 from attnscope.reproduce.wu2020.criteria import CRITERIA, claims_of
-from attnscope.reproduce.wu2020.evidence import NO_SEND, Evidence, Run
-from attnscope.reproduce.wu2020.toy import VALENCES, toy_trees
+from attnscope.reproduce.wu2020.data import VALENCES, toy_trees
+from attnscope.reproduce.wu2020.judges import NO_SEND, Evidence, Run
 
 ON_WORDS = (
     "heads-above-chance-positive heads-above-chance-negative emotional-words-on-top stop-words-not-on-top "

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.data.send import PARTS
-from attnscope.lab.story_series import predicted_series
+from attnscope.lab.data.story import PARTS
+from attnscope.lab.story_training import predicted_series
 from attnscope.reproduce import read_claims
 from attnscope.reproduce.wu2020 import reproduce_wu2020, stages
 from attnscope.reproduce.wu2020.criteria import claims_of
 from attnscope.reproduce.wu2020.data import Stories, sentences_of, stories_of
-from attnscope.reproduce.wu2020.evidence import Evidence
+from attnscope.reproduce.wu2020.judges import Evidence
 from attnscope.reproduce.wu2020.scales import scale_named
 
 

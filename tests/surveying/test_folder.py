@@ -95,7 +95,7 @@ def test_other_sentences_are_told(there: Path, small, lab) -> None:
     first, *rest = lab.sentences(1, [4] * 6)
     other_tag = replace(first, tags=("X", *first.tags[1:]))
     for corpus in ([*rest, first], [other_tag, *rest]):
-        with pytest.raises(BadInput, match=r"made of other sentences: the corpus has changed|corpus_fingerprint"):
+        with pytest.raises(BadInput, match=r"made of other input, which has changed|corpus_fingerprint"):
             ask(small(), corpus, there, resume=True)
     assert content(there) == before
 
@@ -113,7 +113,7 @@ def test_a_file_that_changed_is_told(small, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         ask(small(), path, tmp_path / "out", watch=interrupt)
     path.write_text("the key\nthe dogs see !\na boy runs\n")
-    with pytest.raises(BadInput, match=r"pass-1-000000.* was made of other sentences: the corpus has changed since;"):
+    with pytest.raises(BadInput, match=r"pass-1-000000.* was made of other input, which has changed since:"):
         ask(small(), path, tmp_path / "out", resume=True)
 
 

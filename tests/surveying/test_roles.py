@@ -21,8 +21,18 @@ from attnscope.statistics import (
     roles,
     with_errors,
 )
-from attnscope.statistics.role_symbols import LETTERS, RELATION_LETTERS
-from attnscope.statistics.roles import BOUND, NEEDED, ONE_TOKEN, POSITIONS, REPEATS, RESTS, SINKS, TAG_NAMES
+from attnscope.statistics.roles import (
+    BOUND,
+    LETTERS,
+    NEEDED,
+    ONE_TOKEN,
+    POSITIONS,
+    RELATION_LETTERS,
+    REPEATS,
+    RESTS,
+    SINKS,
+    TAG_NAMES,
+)
 from attnscope.syntax import Sentence
 
 Attend = Callable[[Reading, int], dict[int, float] | int]

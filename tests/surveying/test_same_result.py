@@ -7,7 +7,7 @@ import torch
 
 from attnscope import Sentence, survey
 from attnscope.engine import local
-from attnscope.surveying.folding import GROUPS
+from attnscope.surveying.passes import GROUPS
 
 SIZES = [3, 12, 1, 9, 13, 2, 11, 14]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from attnscope.syntax.from_conllu import penn_tag
 from attnscope.syntax.lines import numbered_lines
-from attnscope.syntax.penn import penn_tag
 
 
 @pytest.mark.parametrize(

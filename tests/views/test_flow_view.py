@@ -10,9 +10,9 @@ import attnscope
 from attnscope import AttentionRecord
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, flow
-from attnscope.views.flow_edges import flow_along, passing_between, passing_mass, reached
-from attnscope.views.packing import inflated
+from attnscope.views.flow_figure import flow_along, passing_between, passing_mass, reached
 from attnscope.views.printing import file_bytes
+from attnscope.views.weights import inflated
 
 TOKENS = ["[CLS]", "the", "un", "##believ", "##able", "key", "<b>", "[SEP]"]
 SPECIAL = [True, *[False] * 6, True]

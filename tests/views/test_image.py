@@ -116,10 +116,10 @@ def test_what_is_no_image_is_refused(given, sentence):
         (scored(grid=(3, 3)), {}, "A grid of 3 x 3 has 9 patches, and these scores are of 6"),
         (scored(), {"grid": (4, 4)}, "has 16 patches, and these scores are of 6"),
         (scored(tokens=("[CLS]", *"abcdef"), grid=(2, 3)), {}, "these scores are of 7"),
-        (scored(), {"grid": (0, 6)}, "at least one row"),
+        (scored(), {"grid": (0, 6)}, "not (0, 6)"),
         ([], {}, "There is nothing to show"),
-        ("rollout", {}, "not a str"),
-        (None, {}, "not a NoneType"),
+        ("rollout", {}, "not 'rollout'"),
+        (None, {}, "not None"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(scores, more, sentence, picture):

@@ -12,8 +12,8 @@ from attnscope.errors import BadInput
 from attnscope.views import VIEWS
 from attnscope.views.head_statistics import head_statistics
 from attnscope.views.model import model
-from attnscope.views.packing import inflated, unpacked
 from attnscope.views.printing import file_bytes
+from attnscope.views.weights import inflated, unpacked
 
 TOKENS = ["[CLS]", "play", "##ing", "with", "fire", ".", "[SEP]"]
 SPECIAL = [True, False, False, False, False, False, True]

@@ -10,7 +10,7 @@ import torch
 from attnscope.errors import BadInput
 from attnscope.record import AttentionRecord
 from attnscope.views import neuron
-from attnscope.views.packing import inflated
+from attnscope.views.weights import inflated
 
 TOKENS = ("[CLS]", "the", "key", "##s", "</script>", "[SEP]")
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnscope.views.packing import WORST, base64_text, deflated, inflated, seven_bit_text
+from attnscope.views.weights import WORST, base64_text, deflated, inflated, seven_bit_text
 
 
 def from_seven_bits(text: str) -> bytes:

@@ -14,7 +14,7 @@ from attnscope.attribution import compare, flow, raw, rollout
 from attnscope.attribution.agreement import spearman
 from attnscope.record.scores import scores_of
 from attnscope.views import scores
-from attnscope.views.packing import inflated
+from attnscope.views.weights import inflated
 
 TOKENS = ["[CLS]", "the", "un", "##told", "<key>", "[SEP]"]
 SPECIAL = [True, False, False, False, False, True]

@@ -11,9 +11,9 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, page_html, survey
-from attnscope.views.exemplars import shortened, spaced
-from attnscope.views.packing import packed, unpacked
 from attnscope.views.page import HERE
+from attnscope.views.survey import shortened, spaced
+from attnscope.views.weights import packed, unpacked
 
 
 def statistic_of(view, name):

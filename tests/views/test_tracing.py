@@ -9,7 +9,7 @@ from attnscope import layerwise_tracing, paint, rollout
 from attnscope.errors import BadInput
 from attnscope.record import AttentionRecord
 from attnscope.views import tracing
-from attnscope.views.packing import inflated
+from attnscope.views.weights import inflated
 
 TOKENS = ["[CLS]", "play", "##ing", "with", "<b>&amp;</b>", "[SEP]"]
 SPECIAL = [True, False, False, False, False, True]

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from attnscope import AttentionRecord, BadInput
-from attnscope.views.sides import sides_of
-from attnscope.views.units import check_in_sight, holding, in_sight, named, shown_units, units_of
+from attnscope.views.sides import check_in_sight, holding, in_sight, named, shown_units, sides_of, units_of
 
 TOKENS = ["[CLS]", "un", "##told", "key", "[SEP]", "why"]
 SPECIAL = [True, False, False, False, True, False]

@@ -6,8 +6,7 @@ import torch
 
 from attnscope import AttentionRecord, BadInput
 from attnscope.views import head
-from attnscope.views.packing import inflated
-from attnscope.views.weights import Form, form_for, weight_blobs
+from attnscope.views.weights import Form, form_for, inflated, weight_blobs
 
 
 def record_of(layers=2, heads=3, tokens=40, sharpness=3.0, **more):

@@ -1,14 +1,17 @@
 """What the server knows and can do, without the web: models, texts that were read, views made of them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ..attribution.choosing import every_method
 from ..attribution.comparing import REFERENCES
 from ..capture import InstrumentedModel
+from ..capture.families import size_of
 from ..errors import BadInput
 from ..evaluation import Trust
 from ..explaining import record_with_everything
@@ -17,8 +20,6 @@ from ..report.answer import OUTCOMES_SHOWN, carried_words, most_trusted, resting
 from ..views import VIEWS, View
 from ..views.flow import SHORT
 from .entry import RICH_TOKENS, Entry, need_of
-from .examples import examples_for
-from .shelf import Shelf
 from .turns import Turns, Work
 
 TITLES = {
@@ -224,11 +225,11 @@ def _answer(record: AttentionRecord) -> dict[str, Any]:
 
 
 def _described(name: str, model: InstrumentedModel) -> dict[str, Any]:
-    size = repr(model).partition(",")[2].strip().partition(",")[0].replace(" x ", " × ")
+    size = size_of(model.model, model.stacks[0])
     return {
         "name": name,
         "task": model.task,
-        "size": size,
+        "size": "" if size is None else f"{size[0]} layers × {size[1]} heads",
         "longest": model.reader.longest,
         "pairs": model.stacks[0] != "decoder",
         "examples": examples_for(name, model.task, model.tokenizer.mask_token),
@@ -246,3 +247,100 @@ def _trust_name(model_name: str | None) -> str:
 
 def _digest(*parts: object) -> str:
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
+
+
+# A few telling sentences, so that a newcomer sees something worth seeing at once.
+
+
+DEMO = (
+    ("the key to the cabinets", None, "The verb agrees with key, and cabinets tries to lead astray."),
+    ("the keys to the cabinet", None, "The same with the numbers exchanged."),
+    ("the author near the lakes that the pilots admire", None, "Two plurals stand between the subject and its verb."),
+    ("the teacher and the doctor", None, "Two singulars make a plural."),
+)
+BY_TASK = {
+    "classifier": (
+        ("A film that is never less than gripping.", None, "The negated word says the opposite of the sentence."),
+        ("The plot is thin, but the actors save it.", None, "Which half of the sentence decides?"),
+    ),
+    "masked_lm": (
+        ("The doctor told the nurse that [MASK] would be late.", None, "Which person does the pronoun stand for?"),
+        ("The keys to the cabinet [MASK] on the table.", None, "Does the model pass over cabinet?"),
+    ),
+    "causal_lm": (
+        ("When Mary and John went to the shop, John gave a drink to", None, "Who gets it? A name must be copied."),
+        ("The keys to the cabinet", None, "Is the next word are, whatever stands nearest?"),
+        ("one two three four one two three", None, "What follows was there before: look for induction heads."),
+    ),
+    "encoder": (
+        ("She sat on the bank of the river.", None, "Which words tell what kind of bank this is?"),
+        ("The trophy does not fit into the suitcase because it is too big.", None, "What does it stand for?"),
+    ),
+    "encoder_decoder": (
+        ("translate English to German: The house is small.", None, "Which source word stands behind each output?"),
+    ),
+}
+
+
+def examples_for(name: str, task: str, mask: str | None) -> list[dict[str, Any]]:
+    """Texts for a model, each with the reason to look at it; `mask` is how its tokenizer writes the mask."""
+    chosen = DEMO if name == "demo" else BY_TASK.get(task, BY_TASK["encoder"])
+    written = mask or "[MASK]"
+    return [{"text": text.replace("[MASK]", written), "second": second, "why": why} for text, second, why in chosen]
+
+
+# What was read lately, within a budget of bytes: the least recently used goes first.
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """Whatever takes room on a shelf."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes now."""
+
+
+Thing = TypeVar("Thing", bound=Sized)
+
+
+class Shelf(Generic[Thing]):
+    """Things by name; more than the budget is never kept, but for the one that was put there last."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self._things: OrderedDict[str, Thing] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, name: str) -> Thing | None:
+        """What has this name, if it is still there; it is now the most recently used."""
+        with self._lock:
+            thing = self._things.get(name)
+            if thing is not None:
+                self._things.move_to_end(name)
+            return thing
+
+    def get_or_make(self, name: str, make: Callable[[], Thing]) -> Thing:
+        """What has this name, made if it is not there."""
+        thing = self.get(name)
+        if thing is None:
+            thing = make()
+            self.put(name, thing)
+        return thing
+
+    def put(self, name: str, thing: Thing) -> None:
+        """Keep a thing, or measure it anew if it is there and has grown; others make room."""
+        with self._lock:
+            self._things[name] = thing
+            self._things.move_to_end(name)
+            while len(self._things) > 1 and self.size > self.budget:
+                self._things.popitem(last=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that is kept."""
+        with self._lock:
+            return sum(thing.size for thing in self._things.values())
+
+    def __len__(self) -> int:
+        return len(self._things)

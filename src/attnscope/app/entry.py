@@ -16,7 +16,7 @@ from ..progress import tell
 from ..record import AttentionRecord, Text, TokenScores
 from ..surveying import Survey
 from ..views import View
-from ..views.packing import OnDemand
+from ..views.weights import OnDemand
 from .turns import Work
 
 RICH_TOKENS = 128

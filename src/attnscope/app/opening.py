@@ -21,7 +21,7 @@ from ..record import AttentionRecord
 from ..surveying import Survey
 from ..surveying.reading import read_card
 from ..surveying.result import TOLD_APART
-from ..views.scores_trust import trust_of
+from ..views.scores_methods import trust_of
 from .desk import Desk, told
 from .entry import Entry
 from .unpacking import check_room, csv_bytes, json_bytes, map_bytes, parquet_bytes, record_bytes

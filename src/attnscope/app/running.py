@@ -37,7 +37,7 @@ def serve(
     try:
         import uvicorn
 
-        from .connection import Connection
+        from .requests import Connection
         from .server import build
     except ImportError as error:
         raise BadInput("The app needs FastAPI and uvicorn: pip install 'attnscope[app]'.") from error

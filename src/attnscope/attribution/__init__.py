@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from ..record import TokenScores
-from .attribute import attribute as attribute
 from .blank_out import blank_out as blank_out
+from .choosing import attribute as attribute
 from .comparing import Comparison as Comparison
 from .comparing import compare as compare
 from .effective import effective as effective

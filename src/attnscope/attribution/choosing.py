@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..record import AttentionRecord, Model, TokenScores
-from .attribute import attribute
+from ..record.schema import checked, shown
 
 Method = Callable[..., TokenScores]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -16,7 +16,7 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 def named_methods(methods: Sequence[str | Method]) -> dict[str, Method]:
     """The methods by name: a name of METHODS, or any function under its own `__name__`."""
-    from . import METHODS  # the index imports this file
+    from . import METHODS
 
     chosen: dict[str, Method] = {}
     for method in methods:
@@ -94,3 +94,32 @@ def score_what_can_be(
         except BadInput as lacking:
             left_out[name] = str(lacking)
     return scores, left_out
+
+
+# A method by its name, or any function of your own.
+
+
+@checked
+def attribute(
+    record: AttentionRecord, method: str | Callable[..., TokenScores], model: Model | None = None, **options: Any
+) -> TokenScores:
+    """Score the tokens of a record by a method: a name in METHODS, or any callable that takes a record.
+
+    `model` is handed to methods that run the model again.
+    """
+    from . import METHODS
+
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise BadInput(f"There is no method {method!r}: choose one of {', '.join(METHODS)}, or pass a function.")
+        method = METHODS[method]
+    try:
+        parameters = inspect.signature(method).parameters
+    except ValueError:
+        raise BadInput(f"{shown(method)} is no method: give a function that takes a record.") from None
+    if "model" in parameters:
+        options["model"] = model
+    scores = method(record, **options)
+    if not isinstance(scores, TokenScores):
+        raise BadInput(f"A method gives TokenScores for a record, but this one gave {shown(scores)}.")
+    return scores

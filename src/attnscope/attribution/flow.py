@@ -13,7 +13,6 @@ from ..progress import tell
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import Saturation, scores_of
-from . import flow_bounds
 from . import flow_kernels as kernels
 from .effective import chosen_attention
 from .heads import Heads, checked_positions, pooled_maps, with_residual
@@ -42,7 +41,7 @@ class FlowGraph:
 
     def cuts(self, layer: int) -> tuple[Int[np.ndarray, "query token"], Int[np.ndarray, "query token"]]:
         """The trivial cuts: what each query of a layer can give, and what each token can take in the first layer."""
-        return flow_bounds.trivial_cuts(self.capacity, layer, self.causal)  # type: ignore[no-any-return]
+        return kernels.trivial_cuts(self.capacity, layer, self.causal)  # type: ignore[no-any-return]
 
     def rows(self, layer: int, queries: Sequence[int]) -> Int[np.ndarray, "query token"]:
         """The maximum flow from these queries at a layer to every token, each pair solved by itself."""
@@ -59,10 +58,10 @@ class FlowGraph:
         """The maximum flow of every pair at every layer; where bounds from the layer below meet, nothing is solved."""
         layers = [self.capacity[0]]
         for layer in range(1, len(self.capacity)):
-            upper, lower = flow_bounds.bounds_from_below(self.capacity, layer, layers[-1], self.causal)
+            upper, lower = kernels.bounds_from_below(self.capacity, layer, layers[-1], self.causal)
             upper = np.minimum(upper, np.minimum(*self.cuts(layer)))
             # two layers make the upper bound exact: every path has one arc of each, and shares only those
-            unsolved = lower < upper - flow_bounds.SLACK if layer > 1 else np.zeros_like(upper, dtype=bool)
+            unsolved = lower < upper - kernels.SLACK if layer > 1 else np.zeros_like(upper, dtype=bool)
             layers.append(self._solved(layer, unsolved, upper, upper))
         return np.stack(layers)
 

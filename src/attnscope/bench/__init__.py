@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from .blank_out import measure_blank_out
 from .figure import Figure as Figure
 from .flow import measure_flow
-from .rollout import measure_rollout
+from .rollout import measure_blank_out, measure_rollout
 from .survey import measure_survey
 from .sweep import measure_sweep
 from .views import measure_views

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from ..lab.batches import order_of_epoch
 from ..lab.data.packed import PackedTexts
 from ..lab.sweep import Recipe, RunSettings
-from ..lab.sweep.dropout_masks import kept_of_context, kept_of_tokens
+from ..lab.sweep.kernels import kept_of_context, kept_of_tokens
 
 Drop = Callable[[Tensor], Tensor]
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import torch
 from transformers import BertConfig, BertModel
 
+from ..attribution import blank_out
 from ..attribution.heads import pooled_maps
 from ..attribution.rollout import rolled_out, rolled_row
-from .figure import Figure, share, taking_turns
+from ..capture import load
+from .figure import Figure, faster, share, taking_turns
 
 LAYERS, HEADS, TOKENS = 12, 12, 512
 
@@ -34,3 +36,22 @@ def measure_rollout() -> Iterator[Figure]:
     yield share(
         f"mean over heads, {case}", "forward pass", seconds["head mean"], seconds["forward"], 0.10, "once a record"
     )
+
+
+# Blank-out in batches against one run after another.
+
+
+TEXT = "the keys to the cabinet near the old doors that the tall man with the dogs often opens"
+
+
+def measure_blank_out() -> Iterator[Figure]:
+    """The shipped model, one sentence, every token blanked in turn."""
+    model = load("demo")
+    record = model.record(TEXT)
+    seconds = taking_turns(
+        {
+            "batched": lambda: blank_out(record, model),
+            "one by one": lambda: blank_out(record, model, batch_size=1),
+        }
+    )
+    yield faster(f"{len(record.tokens)} tokens, demo model", "one by one", seconds["batched"], seconds["one by one"], 2)

@@ -14,8 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
 from ..record.model import Text
-from ..record.tokens import WORD_STARTS
-from ..record.words import WordIds, words_by_marker
+from ..record.words import WORD_STARTS, WordIds, words_by_marker
 from .vocabulary import check_ids, token_names
 
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")

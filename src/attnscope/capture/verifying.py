@@ -176,8 +176,8 @@ def _relative_difference(found: Tensor, expected: Tensor) -> float:
     Piece by piece: the answers of a language model as float64, several times over, would be the peak of a recording.
     """
     difference = size = 0.0
-    for some, wanted in zip(found.flatten().split(PIECE), expected.flatten().split(PIECE), strict=True):
-        some, wanted = some.double(), wanted.double().to(some.device)
+    pieces = zip(found.flatten().split(PIECE), expected.to(found.device).flatten().split(PIECE), strict=True)
+    for some, wanted in ((piece.double(), other.double()) for piece, other in pieces):
         same = (some == wanted) | (some.isnan() & wanted.isnan())
         difference += float(torch.where(same, 0.0, some - wanted).square().sum())
         size += float(torch.where(wanted.isfinite(), wanted, 0.0).square().sum())

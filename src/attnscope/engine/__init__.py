@@ -6,8 +6,8 @@ from typing import Any
 from ..errors import BadInput, WorkerDied
 from . import cores, local, ray
 from .checkpoint import load_checkpoint, save_checkpoint
-from .folder import checked_folder
-from .recipe import check_recipe, check_workers
+from .cores import check_workers
+from .store import RECIPE, UNFINISHED, Store, check_recipe, checked_folder, recipe_in
 
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 
@@ -30,12 +30,16 @@ def engine(name: str | Engine) -> Engine:
 
 __all__ = [
     "ENGINES",
+    "RECIPE",
+    "UNFINISHED",
     "Engine",
+    "Store",
     "WorkerDied",
     "check_recipe",
     "check_workers",
     "checked_folder",
     "engine",
     "load_checkpoint",
+    "recipe_in",
     "save_checkpoint",
 ]

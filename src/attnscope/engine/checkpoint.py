@@ -60,6 +60,8 @@ def _encode(value: object, tensors: dict[str, Tensor]) -> object:
     """
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if isinstance(value, float):
+        return float(value)  # NumPy's own, the same number
     if isinstance(value, Tensor):
         name = str(len(tensors))
         # A copy, because safetensors refuses tensors that share memory, as tied weights do.

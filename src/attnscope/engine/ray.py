@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import BadInput, check_number
+from .cores import check_workers
 from .pool import Pool
-from .recipe import check_workers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

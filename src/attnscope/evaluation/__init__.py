@@ -1,12 +1,12 @@
 """When may attention be trusted as an explanation: methods held against what the model does, and what people say."""
 
 from .faithfulness import trust as trust
-from .heads_on_words import heads_on_words as heads_on_words
 from .lexicon import lexicon as lexicon
 from .lexicon_study import LexiconStudy as LexiconStudy
 from .lexicons import Lexicon as Lexicon
 from .lexicons import read_lexicon as read_lexicon
 from .result import Trust as Trust
 from .texts import read_texts as read_texts
+from .word_measuring import word_scores as word_scores
 from .word_methods import WORD_METHODS as WORD_METHODS
-from .word_scores import word_scores as word_scores
+from .word_tally import heads_on_words as heads_on_words

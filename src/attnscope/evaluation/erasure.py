@@ -7,13 +7,16 @@ their paper also counts the share 0. A token is not deleted but replaced, as in 
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
 
 from ..attribution.agreement import Scores, rounded
+from ..record import AttentionRecord
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 """The shares of tokens that are taken away or kept, each rounded up to whole tokens."""
@@ -68,3 +71,41 @@ def distinct(erasures: Collection[Erasure]) -> list[Positions]:
 
 def _mean_loss(intact: float, probabilities: Sequence[float]) -> float:
     return sum(intact - probability for probability in probabilities) / len(probabilities)
+
+
+# Scores that know nothing of the model's answer: a method must beat them before it explains anything.
+
+
+BASELINES = ("random", "position", "frequency")
+
+
+def random_scores(count: int, seed: int, text: int) -> Float[Tensor, " token"]:
+    """Even random numbers: the same for the same seed and number of the text, whatever was computed before."""
+    return torch.from_numpy(np.random.default_rng([seed, text]).random(count))
+
+
+def position_scores(readout: Float[Tensor, " query"], count: int) -> Float[Tensor, " token"]:
+    """The nearer to the read-out, the higher: minus the distance to it, expected under the read-out.
+
+    For a classifier that reads [CLS] the first words are highest, for a language model the last ones.
+    """
+    distance = (torch.arange(len(readout)).unsqueeze(1) - torch.arange(count)).abs().double()
+    return -(readout.double() @ distance)
+
+
+def frequency_scores(tokens: Iterable[str], counts: Mapping[str, int]) -> Float[Tensor, " token"]:
+    """The rarer among the texts given, the higher: minus how often the token occurs in them."""
+    return -torch.tensor([counts.get(token, 0) for token in tokens], dtype=torch.float64)
+
+
+def baseline_scores(
+    record: AttentionRecord, counts: Mapping[str, int], seed: int, text: int
+) -> dict[str, Float[Tensor, " token"]]:
+    """Every baseline on one record, in the order of BASELINES."""
+    count = len(record.key_tokens)
+    scores = (
+        random_scores(count, seed, text),
+        position_scores(record.readout, count),
+        frequency_scores(record.key_tokens, counts),
+    )
+    return dict(zip(BASELINES, scores, strict=True))

@@ -2,29 +2,71 @@
 
 import hashlib
 import json
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import torch
+from torch import Tensor
 
 from ..attribution.choosing import Method, every_method, named_methods, runs_model, score_what_can_be
-from ..engine import check_recipe, checked_folder
+from ..engine import UNFINISHED, Store, check_recipe, checked_folder
 from ..errors import BadInput, check_number
+from ..numerals import counted
 from ..record import Model, Text
 from ..record.schema import checked
-from .baselines import BASELINES
-from .cost import Cost, price
+from .erasure import BASELINES, token_counts
 from .per_text import Figure, Question, figures_of
 from .result import CARD, Trust
-from .shards import Shard, save_shard, saved_shards
 from .tabulating import tabulated
 
+# What the measurement will cost, told before it runs.
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How often the model runs on one text or a variant of it; `str()` says it in words."""
+
+    texts: int
+    tokens: int
+    backward: int
+    """Runs with gradients."""
+    blank_out: int
+    """One run for each token and each method that runs the model again."""
+    erasure: int
+    """At most: methods that put the same tokens first share their runs."""
+
+    @property
+    def forward(self) -> int:
+        """All forward runs."""
+        return self.texts + self.blank_out + self.erasure
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.texts, 'text')} with {counted(self.tokens, 'token')}: at most {self.forward:,} forward runs"
+            f" ({self.blank_out:,} to blank single tokens out, up to {self.erasure:,} for erasure)"
+            f" and {self.backward:,} backward"
+        )
+
+
+def price(lengths: Sequence[int], scored: int, running: int, gradients: bool) -> Cost:
+    """From the tokens of each text, how many methods and baselines are scored, and how many run the model again."""
+    # every distinct count once for each of: taken away or kept, with or without special tokens
+    variants = sum(len(set(token_counts(length))) * 4 for length in lengths)
+    return Cost(
+        texts=len(lengths),
+        tokens=sum(lengths),
+        backward=len(lengths) if gradients else 0,
+        blank_out=running * sum(lengths),
+        erasure=scored * variants,
+    )
+
+
+WHAT = "measurement"
 WAYS_TO_RECORD: tuple[dict[str, Any], ...] = ({}, {"gradients": True}, {"gradients": True, "values": True})
 """What a record can hold for the methods, the cheapest first."""
-UNFINISHED = "unfinished"
 
 
 @checked
@@ -54,7 +96,7 @@ def trust(
     texts, and `resume` goes on from there to the very same table. `watch(texts done, cost)` is called once before the
     model runs over the texts and then after every batch.
     """
-    folder = None if out is None else _own_folder(Path(out), resume)
+    folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
     for name, number, least in (("batch_size", batch_size, 1), ("top", top, 1), ("seed", seed, 0)):
         check_number(name, number, least)
     given = _checked_texts(texts)
@@ -87,22 +129,24 @@ def trust(
         "seed": seed,
         "truncate": truncate,
     }
+    store = Store(None if folder is None else folder / UNFINISHED, WHAT, recipe)
     if folder is not None and (folder / CARD).exists():
         finished = Trust.load(folder)
-        check_recipe(folder, "measurement", finished.card, recipe)
-        shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
+        check_recipe(folder, WHAT, finished.card, recipe)
+        store.clear()
         return finished
     lengths = [len(tokens) for tokens in tokenized]
     running = sum(map(runs_model, asked.values()))
     cost = price(lengths, len(asked) + len(BASELINES), running, "gradients" in options)
-    figures, shards = _measured(model, given, question, options, recipe, folder, cost, watch)
-    table = tabulated(
-        figures, np.concatenate([s.values for s in shards]), np.concatenate([s.lengths for s in shards]), seed
-    )
+    tell = None if watch is None else lambda done, _: watch(done, cost)
+    figures = _figures(model, given[0], question, options)
+    parts = list(_measured(model, given, question, options, figures, store, tell))
+    values, lengths_of_texts = (torch.cat([part[name] for part in parts]).numpy() for name in ("values", "lengths"))
+    table = tabulated(figures, values, lengths_of_texts, seed)
     result = Trust(table, {**recipe, "left_out": left_out, "cost": str(cost)})
     if folder is not None:
         result.save(folder)
-        shutil.rmtree(folder / UNFINISHED)
+        store.clear()
     return result
 
 
@@ -111,33 +155,25 @@ def _measured(
     texts: Sequence[Text],
     question: Question,
     options: Mapping[str, Any],
-    recipe: Mapping[str, Any],
-    folder: Path | None,
-    cost: Cost,
-    watch: Callable[[int, Cost], None] | None,
-) -> tuple[list[Figure], list[Shard]]:
-    """The figures of all texts, batch by batch; those that are kept in the folder are not computed again.
+    figures: Sequence[Figure],
+    store: Store,
+    watch: Callable[[int, int], None] | None,
+) -> Iterator[dict[str, Tensor]]:
+    """The figures of all texts and how many tokens each has, batch by batch.
 
     A batch is recorded by itself, so that it does not matter at which batch a run begins: sums in a padded batch
     depend on its other texts in the last digit.
     """
-    shards = [] if folder is None else saved_shards(folder / UNFINISHED, recipe)
-    figures = _figures(model, texts[0], question, options)
-    for start in range(len(shards) * question.batch_size, len(texts), question.batch_size):
-        if watch is not None:
-            watch(start, cost)
-        batch = texts[start : start + question.batch_size]
+
+    def measure(batch: Sequence[Text], start: int) -> dict[str, Tensor]:
         rows, lengths = [], []
         for offset, record in enumerate(model.records(batch, question.batch_size, **options)):
             found = figures_of(record, model, question, start + offset)
             rows.append([found[figure] for figure in figures])
             lengths.append(len(record.key_tokens))
-        shards.append(Shard(np.array(rows), np.array(lengths)))
-        if folder is not None:
-            save_shard(folder / UNFINISHED, len(shards) - 1, shards[-1], recipe)
-    if watch is not None:
-        watch(len(texts), cost)
-    return figures, shards
+        return {"values": torch.tensor(rows, dtype=torch.float64), "lengths": torch.tensor(lengths)}
+
+    return store.in_parts(texts, question.batch_size, measure, lambda text: text, watch)
 
 
 def _figures(model: Model, text: Text, question: Question, options: Mapping[str, Any]) -> list[Figure]:
@@ -207,7 +243,3 @@ def _checked_layers(layers: Sequence[int], depth: int) -> tuple[int, ...]:
         if not -depth <= layer < depth:
             raise BadInput(f"There is no layer {layer}: this model has {depth}, counted from 0.")
     return tuple(layer % depth for layer in layers)
-
-
-def _own_folder(out: Path, resume: bool) -> Path:
-    return checked_folder(out, "measurement", resume=resume, finished=CARD, unfinished=(UNFINISHED,))

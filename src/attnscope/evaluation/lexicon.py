@@ -8,16 +8,14 @@ from functools import cache
 from pathlib import Path
 
 from ..attribution.choosing import Method
-from ..engine import check_recipe
+from ..engine import check_recipe, checked_folder
 from ..errors import BadInput
 from ..numerals import counted
 from ..record import Model, Text
-from .lexicon_study import CARD, LexiconStudy
-from .lexicon_tables import correlations, regressions, with_valence
-from .lexicons import NEGATIVE, POSITIVE, VADER, Lexicon, read_lexicon
-from .matching import Matcher, counted_ways
+from .lexicon_study import CARD, LexiconStudy, correlations, regressions, with_valence
+from .lexicons import NEGATIVE, POSITIVE, VADER, Lexicon, Matcher, counted_ways, read_lexicon
 from .regression import FEWEST, statsmodels_api
-from .word_measuring import WHAT, Asked, Watch, asked_of, forget_parts, measured, own_folder
+from .word_measuring import WHAT, Asked, Watch, asked_of, measured, store_of
 
 
 def lexicon(
@@ -55,7 +53,7 @@ def lexicon(
         truncate: Cut texts that are too long for the model, instead of refusing them.
         watch: Told how many texts are done, and of how many.
     """
-    folder = own_folder(out, resume, CARD)
+    folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
     statsmodels_api()  # what is missing is told before a model runs for hours
     matcher = Matcher(read_lexicon(lexicon, data))
     used = matcher.lexicon
@@ -85,13 +83,14 @@ def lexicon(
         tags=kinds,
         tag_of=tag_of,
     )
+    store = store_of(folder, asked)
     if folder is not None and (folder / CARD).exists():
         finished = LexiconStudy.load(folder)
         check_recipe(folder, WHAT, finished.card, asked.recipe)
-        forget_parts(folder)
+        store.clear()
         return finished
     _check_words(asked, matcher)
-    found = measured(model, asked, folder, watch)
+    found = measured(model, asked, store, watch)
     words = with_valence(found.words.table(minimum_count), matcher, tag_of)
     names = list(found.words.methods)
     study = LexiconStudy(
@@ -109,7 +108,7 @@ def lexicon(
     )
     if folder is not None:
         study.save(folder)
-        forget_parts(folder)
+        store.clear()
     return study
 
 

@@ -11,11 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attribution.agreement import Scores, kendall, spearman, top_overlap
+from ..attribution.blank_out import blanked
 from ..attribution.choosing import Method, score
+from ..attribution.rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids
 from ..record import AttentionRecord, Model, TokenScores
-from .baselines import baseline_scores
-from .erasure import distinct, erasure
-from .rerun import probabilities_without
+from ..record.model import EMBEDDINGS
+from .erasure import Positions, baseline_scores, distinct, erasure
 
 ERASURE = "erasure"
 """What comprehensiveness and sufficiency hold a method against: the model's answer with tokens taken away."""
@@ -130,3 +131,26 @@ def erasure_figures(
         )
         figures[Figure(name, None, ERASURE, "sufficiency", special)] = erased.sufficiency(intact, probability)
     return figures
+
+
+# The model run again on a text with some of its tokens blanked out, by the rule of blank-out.
+
+
+def probabilities_without(
+    record: AttentionRecord, model: Model, erased: Sequence[Positions], batch_size: int
+) -> tuple[float, dict[Positions, float]]:
+    """The probability of the predicted outcome on the whole text, and with each of these sets of positions blanked."""
+    name = EMBEDDINGS[key_ids(record)]
+    embeddings, blanks = key_embeddings(record, model), blank_embeddings(record, model, default_blank(model))
+    whole = model.probabilities([record.inputs])[0]
+    outcome = int(whole.argmax())
+    found: dict[Positions, float] = {}
+    # batch by batch, as the embeddings of all variants at once grow with the square of the text
+    for start in range(0, len(erased), batch_size):
+        batch = erased[start : start + batch_size]
+        variants = [
+            {**record.inputs, name: blanked(embeddings, blanks, input_positions(record, sorted(positions)))}
+            for positions in batch
+        ]
+        found.update(zip(batch, model.probabilities(variants, batch_size)[:, outcome].tolist(), strict=True))
+    return float(whole[outcome]), found

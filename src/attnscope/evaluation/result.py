@@ -28,7 +28,7 @@ from ..record.schema import (
     shown,
     told,
 )
-from .baselines import BASELINES
+from .erasure import BASELINES
 from .tabulating import as_table
 from .verdict import headline, verdict
 

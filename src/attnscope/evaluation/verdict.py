@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from ..numerals import counted
-from .baselines import BASELINES
+from .erasure import BASELINES
 from .per_text import ERASURE
 from .tabulating import ALL
 

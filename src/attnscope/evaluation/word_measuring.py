@@ -2,23 +2,23 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..attribution.choosing import Method, score
-from ..engine import check_recipe, checked_folder, load_checkpoint, save_checkpoint
+from ..engine import UNFINISHED, Store, check_recipe, checked_folder
 from ..errors import BadInput, check_number
 from ..record import AttentionRecord, Model, Text
-from .heads_on_words import HeadTally
+from .exact_tables import read_card, read_table, write_card, write_table
 from .word_methods import Plan, chosen_methods, planned, records_of
-from .word_tally import WordTally, scaled, words_and_tokens
+from .word_tally import HeadTally, WordTally, scaled, words_and_tokens
 
-UNFINISHED, TALLY = "unfinished", "tally.safetensors"
+TALLY = "tally"
 BATCHES_IN_PART = 8
 """What is measured between two writings to the disk: so much a kill may cost."""
 WHAT = "measurement of words"
@@ -85,8 +85,8 @@ def asked_of(
     return asked if tag_of is None else Asked(given, methods, batch_size, truncate, recipe, tags, tag_of)
 
 
-def measured(model: Model, asked: Asked, folder: Path | None, watch: Watch | None) -> Measured:
-    """The sums over all texts, batch by batch; those that are kept in the folder are not computed again.
+def measured(model: Model, asked: Asked, store: Store, watch: Watch | None) -> Measured:
+    """The sums over all texts, batch by batch; those that the store has are not computed again.
 
     A batch is recorded by itself and sums are added in the order of the texts, so that it does not matter at which part
     a run begins.
@@ -95,36 +95,26 @@ def measured(model: Model, asked: Asked, folder: Path | None, watch: Watch | Non
     needed = asked.methods is not None
     plan = planned(model, asked.texts[0], chosen_methods(asked.methods), options, all_needed=needed)
     words, heads = WordTally(plan.methods), HeadTally(asked.tags, plan.heads)
-    done, path = 0, None if folder is None else folder / UNFINISHED / TALLY
-    if path is not None and path.exists():
-        state = load_checkpoint(path)
-        check_recipe(path, WHAT, state["recipe"], asked.recipe)
-        words, heads, done = WordTally.from_state(state["words"]), HeadTally.from_state(state["heads"]), state["done"]
+    done = 0
+    if (kept := store.find(TALLY)) is not None:
+        words, heads, done = WordTally.from_state(kept["words"]), HeadTally.from_state(kept["heads"]), kept["done"]
     for start in range(done, len(asked.texts), asked.batch_size):
         if watch is not None:
             watch(start, len(asked.texts))
         batch = asked.texts[start : start + asked.batch_size]
         for text, records in zip(batch, records_of(model, batch, plan, asked.batch_size, options), strict=True):
             _add(words, heads, model, plan, asked, text, records)
-        through = start + len(batch)
-        if path is not None and (start // asked.batch_size + 1) % BATCHES_IN_PART == 0:
-            kept = {"recipe": dict(asked.recipe), "words": words.state(), "heads": heads.state(), "done": through}
-            save_checkpoint(path, kept)
+        if store.folder is not None and (start // asked.batch_size + 1) % BATCHES_IN_PART == 0:
+            through = start + len(batch)
+            store.keep(TALLY, {"words": words.state(), "heads": heads.state(), "done": through})
     if watch is not None:
         watch(len(asked.texts), len(asked.texts))
     return Measured(words, heads, plan.left_out)
 
 
-def own_folder(out: str | Path | None, resume: bool, finished: str) -> Path | None:
-    """The folder of a measurement, if one is wanted and may be written to."""
-    if out is None:
-        return None
-    return checked_folder(Path(out), WHAT, resume=resume, finished=finished, unfinished=(UNFINISHED,))
-
-
-def forget_parts(folder: Path) -> None:
-    """Remove what was kept of a measurement that is finished."""
-    shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
+def store_of(folder: Path | None, asked: Asked) -> Store:
+    """Where the sums are kept while they grow."""
+    return Store(None if folder is None else folder / UNFINISHED, WHAT, asked.recipe)
 
 
 def _add(
@@ -149,3 +139,47 @@ def _add(
     words.update(names, scaled(np.stack(found), groups))
     if asked.tags and record.stack != "cross":
         heads.update(record, [asked.tag_of(name) for name in names], groups)
+
+
+# Scores of words: the mean of what a method gives a word, over all places where it stands in some texts.
+
+
+WORDS, CARD = "words.csv", "words.json"
+
+
+def word_scores(
+    model: Model,
+    texts: Iterable[Text],
+    methods: Sequence[str | Method] | None = None,
+    *,
+    minimum_count: int = 1,
+    out: str | Path | None = None,
+    resume: bool = False,
+    batch_size: int = 16,
+    truncate: bool = False,
+    watch: Watch | None = None,
+) -> pd.DataFrame:
+    """The mean score of each word, over every place where it stands in the texts, by each method.
+
+    Wu, Nguyen & Ong 2020, section 6.3. Special tokens are set aside, pieces of a word are summed, and scores go through
+    a softmax over the words of the text, as in the paper; a column `…_length_corrected` has N times that for a text of
+    N words, because a softmax over N words is about 1 / N. Words are in lower case; give texts as lists of words where
+    the model's own idea of a word is not wanted.
+
+    `methods` are names (of WORD_METHODS or METHODS) or functions of a record; by default WORD_METHODS as far as the
+    model serves them. With a folder `out` the sums are kept while they grow, and `resume` goes on from there to the
+    very same table. Memory grows with the number of different words, not of texts.
+    """
+    folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
+    asked = asked_of(model, texts, methods, minimum_count=minimum_count, batch_size=batch_size, truncate=truncate)
+    store = store_of(folder, asked)
+    if folder is not None and (folder / CARD).exists():
+        check_recipe(folder, WHAT, read_card(folder / CARD), asked.recipe)
+        return read_table(folder / WORDS)
+    found = measured(model, asked, store, watch)
+    table = found.words.table(minimum_count)
+    if folder is not None:
+        write_table(folder / WORDS, table)
+        write_card(folder / CARD, {**asked.recipe, "left_out": dict(found.left_out)})
+        store.clear()
+    return table

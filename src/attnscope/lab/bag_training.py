@@ -5,13 +5,11 @@ from pathlib import Path
 
 import torch
 
+from .batches import TextBatches
 from .data.packed import ClassifiedTexts, PackedTexts
 from .models.bag_of_words import WIDTH, BagOfWords
 from .polarity import padded_batches
-from .rates import constant
-from .stopping import EarlyStopping
-from .text_batches import TextBatches
-from .train import Measurement, adam, train
+from .train import EarlyStopping, Measurement, adam, constant, train
 
 BATCH, EPOCHS = 64, 60
 RATE, SLOW_RATE = 1.5e-4, 5e-5

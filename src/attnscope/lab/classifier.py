@@ -14,10 +14,8 @@ from ..capture.loading import SHIPPED
 from ..errors import BadInput
 from .batches import Batches
 from .folder import finish, unfinished_training, write_hugging_face
-from .rates import warmup_then_decay
 from .sentiment import Labelled, labelled_splits
-from .stopping import EarlyStopping
-from .train import LogRow, Measurement, train
+from .train import EarlyStopping, LogRow, Measurement, train, warmup_then_decay
 
 EPOCHS, TEXTS_PER_STEP, PEAK = 3, 32, 5e-5
 MOST_TOKENS = 256

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from .data.copying import CopyingTask
 from .models.seq2seq import Seq2Seq
-from .rates import constant
-from .train import LogRow, Measurement, adam, train
+from .train import LogRow, Measurement, adam, constant, train
 
 RATE = 1e-3
 LOOKED_AT = 1_000_000

@@ -8,11 +8,12 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..errors import BadInput, check_number
-from ..files import check_can_be_made, write_tensors, written_atomically
+from ..engine import UNFINISHED, checked_folder
+from ..errors import check_number
+from ..files import write_tensors, written_atomically
 from .train import LogRow, write_log
 
-LOG, CARD, UNFINISHED = "training_log.jsonl", "README.md", "unfinished"
+LOG, CARD = "training_log.jsonl", "README.md"
 
 
 def is_finished(out: Path) -> bool:
@@ -26,16 +27,8 @@ def unfinished_training(out: Path, resume: bool, seed: int) -> Path | None:
     Nothing of anybody else's is touched: `out` is empty or not there, or holds a training that shall go on.
     """
     check_number("seed", seed, 0)
-    check_can_be_made(out)
-    unfinished = out / UNFINISHED
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        if not resume:
-            raise BadInput(f"{out} is not an empty folder; choose another, or resume the training in it.")
-        if is_finished(out):
-            return None
-        if not unfinished.exists():
-            raise BadInput(f"{out} holds no unfinished training that could be resumed.")
-    return unfinished
+    checked_folder(out, "training", resume=resume, finished=LOG)
+    return None if is_finished(out) else out / UNFINISHED
 
 
 def finish(out: Path, log: Sequence[LogRow], card: str, write: Callable[[Path], Any]) -> None:

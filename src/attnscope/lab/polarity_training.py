@@ -12,14 +12,12 @@ import torch
 from torch import nn
 from torch.optim import Adagrad, Optimizer
 
+from .batches import TextBatches
 from .data.packed import ClassifiedTexts, PackedTexts
 from .models.attention_classifier import AttentionClassifier
 from .probes import Probe
-from .probes.penalty import penalty_value
-from .probes.score_terms import NAMES
-from .rates import Rate
-from .text_batches import TextBatches
-from .train import LogRow, Measurement, train
+from .probes.score_terms import NAMES, penalty_value
+from .train import LogRow, Measurement, Rate, train
 
 CURVES = {name: name for name in NAMES} | {"polarity": "polarity score", "attention": "attention score"}
 """What a probe sees of words, and what it is called in a table of curves."""

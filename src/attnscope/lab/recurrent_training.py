@@ -16,14 +16,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from ..errors import BadInput
+from .batches import TextBatches
 from .data.packed import PackedTexts
 from .models.recurrent_classifier import RecurrentClassifier
 from .probes import Probe
 from .probes.saliency import read_with_saliency
-from .rates import constant
 from .snapshots import Snapshot
-from .text_batches import TextBatches
-from .train import LogRow, Measurement, adam, train
+from .train import LogRow, Measurement, adam, constant, train
 
 RATE, BATCH = 1e-3, 32
 FIRST_LOOKS, EVERY = (0, 10, 50, 100, 150, 200), 250

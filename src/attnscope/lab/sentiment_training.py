@@ -17,9 +17,7 @@ from torch.optim import Adam, Optimizer
 
 from .batches import Batches
 from .models.sentiment import SPECIAL, SentimentTransformer
-from .rates import constant
-from .stopping import EarlyStopping
-from .train import LogRow, Measurement, train
+from .train import EarlyStopping, LogRow, Measurement, constant, train
 from .vocabulary import Vocabulary
 from .word_vectors import word_vectors
 

@@ -15,14 +15,115 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer
 
-from ..engine import load_checkpoint, save_checkpoint
+from ..engine import check_recipe, load_checkpoint, save_checkpoint
 from ..errors import BadInput
 from ..files import remove_if_empty, written_atomically
 from ..progress import tell_log
 from ..terminal import PlainConsole
 from .probes import Probe
-from .rates import Rate
-from .stopping import Best, EarlyStopping, looked_at
+
+# Early stopping: a training ends when a figure on held-out data no longer grows, and keeps its best weights.
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """When to stop: after `patience` looks in a row, one `every` so many steps, that brought no new best.
+
+    `figure()` measures the model on held-out data, the higher the better (of a loss, give the negative). It is called
+    in evaluation mode and without gradients, and its random numbers do not touch those of the training.
+    """
+
+    figure: Callable[[], float]
+    every: int
+    patience: int
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.patience < 1:
+            raise BadInput(f"every={self.every} and patience={self.patience} must both be at least 1.")
+
+
+@dataclass
+class Best:
+    """The best weights so far, their figure and their step, and how many looks have brought nothing better since."""
+
+    figure: float | None = None
+    step: int = 0
+    looks_since: int = 0
+    weights: dict[str, Tensor] | None = None
+
+    def see(self, figure: float, step: int, model: nn.Module) -> None:
+        """Keep the weights if this is a new best."""
+        if self.figure is not None and not figure > self.figure:
+            self.looks_since += 1
+            return
+        self.figure, self.step, self.looks_since = figure, step, 0
+        self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+    def restore(self, model: nn.Module) -> None:
+        """Give the model its best weights back, if there are any."""
+        if self.weights is not None:
+            model.load_state_dict(self.weights)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return dict(vars(self))
+
+
+def looked_at(model: nn.Module, look: Callable[[], Any]) -> Any:
+    """What `look` finds in the model, in evaluation mode; the training goes on as if nobody had looked."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            return look()
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+# Learning rates over time: each is a function that gives the rate of a step, counted from zero.
+
+
+Rate = Callable[[int], float]
+
+
+def constant(rate: float) -> Rate:
+    """The same learning rate at every step."""
+    return lambda _step: rate
+
+
+def warmup_then_decay(peak: float, warmup: int, steps: int) -> Rate:
+    """The learning rate at each step: up in a line to `peak`, then down in a line to zero after the last step.
+
+    >>> rate = warmup_then_decay(peak=1.0, warmup=2, steps=6)
+    >>> [rate(step) for step in range(6)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    """
+
+    def rate(step: int) -> float:
+        return peak * min((step + 1) / max(1, warmup), (steps - step) / max(1, steps - warmup))
+
+    return rate
+
+
+def cosine_restarts(peak: float, first: int, longer: int | float) -> Rate:
+    """Down from `peak` along half a cosine and up again at once: `first` steps, then `longer` times as many.
+
+    Loshchilov & Hutter 2017, with T_0 = `first` and T_mult = `longer`.
+
+    >>> rate = cosine_restarts(peak=1.0, first=2, longer=2)
+    >>> [round(rate(step), 2) for step in range(7)]
+    [1.0, 0.5, 1.0, 0.85, 0.5, 0.15, 1.0]
+    """
+
+    def rate(step: int) -> float:
+        begun, length = 0.0, float(first)
+        while step >= begun + length:
+            begun, length = begun + length, length * longer
+        return peak * (1 + math.cos(math.pi * (step - begun) / length)) / 2
+
+    return rate
+
 
 STEPS_PER_ROW = 50  # of the log
 
@@ -176,8 +277,7 @@ def _save(checkpoint: Path, recipe: Mapping[str, Any], model: nn.Module, rule: O
 def _resumed(checkpoint: Path, recipe: Mapping[str, Any], model: nn.Module, rule: Optimizer) -> _State:
     """How far the checkpoint is; the model, its optimizer and torch's generator are as they were then."""
     kept = load_checkpoint(checkpoint)
-    if kept["recipe"] != dict(recipe):
-        raise BadInput(f"{checkpoint} belongs to the training {kept['recipe']}, not to {dict(recipe)}.")
+    check_recipe(checkpoint, "training", kept["recipe"], recipe)
     try:
         model.load_state_dict(kept["model"])
     except RuntimeError:

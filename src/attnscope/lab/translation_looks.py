@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..errors import BadInput
-from .bleu import corpus_bleu
 from .data.subwords import plain_text
 from .data.translation import PairBatch, TranslatedPart, pair_batch
 from .decoding import BEAMS, beam_search, in_order_of_length
@@ -177,3 +176,17 @@ def _right(logits: Float[Tensor, "batch step vocabulary"], batch: PairBatch) -> 
     """The log probability of each right word; zero at padding."""
     picked = logits.gather(-1, batch.target_out.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
     return picked.masked_fill(~batch.words, 0.0)
+
+
+# BLEU of whole texts, by sacreBLEU (Post 2018) with its usual settings.
+
+
+def corpus_bleu(written: Sequence[str], references: Sequence[str]) -> float:
+    """BLEU from 0 to 100 of translations as plain text, each with one reference."""
+    if len(written) != len(references) or not references:
+        raise BadInput(f"BLEU needs a reference to each translation: here are {len(written)} and {len(references)}.")
+    try:
+        import sacrebleu
+    except ImportError:
+        raise BadInput('BLEU needs sacreBLEU: pip install "attnscope[lab]".') from None
+    return float(sacrebleu.corpus_bleu(list(written), [list(references)]).score)

@@ -13,9 +13,7 @@ from .decoding import in_order_of_length
 from .models.bag_of_words import WIDTH, BagOfWords
 from .models.seq2seq import Seq2Seq
 from .probes import Probe
-from .rates import constant
-from .stopping import EarlyStopping
-from .train import LogRow, Measurement, adam, train
+from .train import EarlyStopping, LogRow, Measurement, adam, constant, train
 from .translation_looks import token_accuracy
 
 RATE = 1e-3

@@ -5,4 +5,4 @@ from .model import Model as Model
 from .model import Text as Text
 from .scores import TokenScores as TokenScores
 from .target import Target as Target
-from .tokens import readable as readable
+from .words import readable as readable

@@ -14,7 +14,7 @@ from . import words
 from .checks import position
 from .schema import Count, Label, Words, check_fields
 from .sketch import scores_html
-from .tokens import readable
+from .words import readable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..paint import colour, ink
-from .tokens import readable
+from .words import readable
 
 TOKEN_STYLE = "padding:2px 3px;margin:1px;border-radius:3px;white-space:pre;display:inline-block"
 MOST_TOKENS, MOST_LAYERS = 200, 12

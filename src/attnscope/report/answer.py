@@ -6,7 +6,7 @@ from ..attribution import Comparison
 from ..attribution.choosing import has_sign
 from ..evaluation import Trust
 from ..record import AttentionRecord, TokenScores
-from ..views.scores_trust import trust_of
+from ..views.scores_methods import trust_of
 from ..views.sides import printable, shown
 from .wording import outcome_words, percent, readout_words, text_of
 

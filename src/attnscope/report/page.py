@@ -1,10 +1,11 @@
 """The whole page: one offline HTML file for one text or several, the answer of each before its views."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from ..attribution import Comparison, compare
 from ..errors import BadInput
@@ -15,13 +16,11 @@ from ..record import AttentionRecord
 from ..views.flow import SHORT
 from ..views.flow import flow as flow_view
 from ..views.model import model as model_view
-from ..views.packing import WORST
 from ..views.page import Folded, Item, Prose, page_html, write_page
 from ..views.scores import scores as scores_view
 from ..views.tracing import tracing as tracing_view
-from ..views.weights import PAGE_BYTES
+from ..views.weights import PAGE_BYTES, WORST
 from .answer import answer_html
-from .details import details_html, left_out_html
 from .wording import text_of
 
 PAGE_BUDGET = 6_000_000
@@ -139,3 +138,31 @@ def _too_long(tokens: int, most: int, view: str) -> str:
         f"The text has {tokens} tokens, and a report draws it up to {most}: attnscope serve shows it, and so does"
         f' attnscope.views.{view}(record).save("{view}.html") in Python.'
     )
+
+
+# What is left out of a page, and where a record comes from, folded until asked for.
+
+
+def left_out_html(left_out: Mapping[str, str]) -> str:
+    """What is not on the page, each with its reason."""
+    return "".join(f"<p class=quiet>{escape(f'Left out: {name}. {why}')}</p>" for name, why in left_out.items())
+
+
+def details_html(record: AttentionRecord) -> str:
+    """What the record is, and its card."""
+    layers, heads, queries, keys = record.weights.shape
+    size = f"{counted(layers, 'layer')} × {counted(heads, 'head')}, {queries} query × {counted(keys, 'key token')}"
+    entries: dict[str, Any] = {"record": f"{size}, {record.stack}{', causal' * record.causal}", **record.card}
+    lines = "".join(
+        f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(_in_words(value))}</dd>"
+        for name, value in entries.items()
+    )
+    return f"<details><summary>Where this comes from</summary><dl>{lines}</dl></details>"
+
+
+def _in_words(value: Any) -> str:
+    if value is None:
+        return "not known"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_in_words(inner)}" for name, inner in value.items())
+    return str(value)

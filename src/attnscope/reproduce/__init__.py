@@ -5,11 +5,11 @@ from collections.abc import Callable
 from .abnar2020 import reproduce_abnar2020
 from .claims import Claim as Claim
 from .claims import read_claims as read_claims
-from .comparing import compare as compare
 from .snell2021 import reproduce_snell2021
 from .sun2020 import reproduce_sun2020
 from .vig2019 import reproduce_vig2019
 from .writing import Reproduction as Reproduction
+from .writing import compare as compare
 from .wu2020 import reproduce_wu2020
 
 EXPERIMENTS: dict[str, Callable[..., Reproduction]] = {

@@ -2,13 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from ..errors import BadInput
 from ..numerals import counted
 from ..record.schema import Label, Words, checked, json_of, rows_from_json
+from .document import Block, Code, Heading, Paragraph, Strong, Table
+from .document import Words as Inline
 
 CLAIMS = "claims.json"
 VERDICTS = {True: "holds", False: "does not hold"}
@@ -78,3 +81,93 @@ def count(claims: Iterable[Claim]) -> str:
         f"{false} {'does' if false == 1 else 'do'} not hold, {unknown} {'was' if unknown == 1 else 'were'} not measured"
         f"{undecided}"
     )
+
+
+# How claims are judged: each by a criterion that is fixed beforehand, on whatever was measured.
+
+
+Evidence = TypeVar("Evidence")
+TOY_NOTE = "A toy run: this is what would be measured, and it is not judged."
+
+
+class Unmeasured(ValueError):
+    """Raised where a claim cannot be judged; the reason is a sentence for the reader."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found here, and whether that is what the criterion asks for."""
+
+    here: str
+    holds: bool | None
+    """None where what was measured does not decide it."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Criterion(Generic[Evidence]):
+    """A claim with the rule by which it is judged; both are told in the statement."""
+
+    id: str
+    claimed: str
+    rule: str
+    paper: str
+    judge: Callable[[Evidence], Finding]
+
+    def claim(self, evidence: Evidence) -> Claim:
+        """The claim judged; it has no verdict where the evidence does not suffice."""
+        statement = f"{self.claimed} Holds if {self.rule}."
+        try:
+            found = self.judge(evidence)
+        except Unmeasured as reason:
+            return Claim(self.id, statement, self.paper, NOTHING, None, str(reason))
+        return Claim(self.id, statement, self.paper, found.here, found.holds, found.note)
+
+
+def judged(criteria: Iterable[Criterion[Evidence]], evidence: Evidence) -> list[Claim]:
+    """All claims, in their order."""
+    return [criterion.claim(evidence) for criterion in criteria]
+
+
+def without_verdicts(claims: Iterable[Claim], caution: str, derived: Collection[str] = ()) -> list[Claim]:
+    """The claims of a run that a caution calls a toy: measured, but not judged; all as they are where there is none.
+
+    Those of `derived` are about equations, which hold for a toy as for any model, and keep their verdict.
+    """
+    return [
+        replace(claim, holds=None, note=f"{TOY_NOTE} {claim.note}".strip())
+        if caution and claim.holds is not None and claim.id not in derived
+        else claim
+        for claim in claims
+    ]
+
+
+# How judged claims stand in a report: all at one glance, and each with its rule.
+
+
+def claims_blocks(claims: Sequence[Claim]) -> list[Block]:
+    """The claims at one glance."""
+    rows: list[Sequence[Inline]] = [
+        [said(claim), claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
+        for claim in claims
+    ]
+    return [
+        Heading("What holds"),
+        Paragraph(f"{count(claims)}. The rule of each stands below; a claim is about this model and these texts."),
+        Table(["claim", "paper", "here", "verdict"], rows),
+    ]
+
+
+def said(claim: Claim) -> Inline:
+    """A claim as a sentence, with the name by which files know it."""
+    return [f"{claim.claimed} ", Code(claim.id)]
+
+
+def details_blocks(claims: Sequence[Claim]) -> list[Block]:
+    """Every claim with its rule and what is to be said of it."""
+    blocks: list[Block] = []
+    for claim in claims:
+        blocks.append(Heading(f"{claim.id}: {claim.verdict}", 2))
+        blocks.append(Paragraph(claim.statement))
+        blocks.append(Paragraph(["Paper: ", claim.paper, ". Here: ", Strong(claim.here), f". {claim.note}"]))
+    return blocks

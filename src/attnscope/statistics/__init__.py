@@ -17,8 +17,7 @@ from .part_of_speech import PartOfSpeech
 from .patterns import Patterns
 from .reading import Reading
 from .role_exemplars import RoleExemplars
-from .role_symbols import FAMILIES, role_symbol
-from .roles import NEEDED, roles
+from .roles import FAMILIES, NEEDED, role_symbol, roles
 from .statistic import PARSE, TAGS, Accumulator, Statistic
 from .uncertainty import merged, with_errors
 from .variability import Variability

@@ -9,13 +9,12 @@ from typing import Any
 import torch
 
 from ..corpora import named_file
-from ..engine import Engine, check_recipe, check_workers, checked_folder
+from ..engine import UNFINISHED, Engine, check_recipe, check_workers, checked_folder, recipe_in
 from ..engine import engine as engine_named
 from ..errors import BadInput, check_number
 from ..statistics import Null, checked_null
 from ..syntax import Corpus, sentences_of
 from .choosing import Choice, chosen_statistics, named_statistics
-from .ledger import UNFINISHED, begun_recipe
 from .reading import CARD, read_card
 
 SHARD_SIZE, SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 64, 8, 256, 32
@@ -40,6 +39,11 @@ class Asked:
     shard_size: int
     tokens_per_batch: int
     threads: int
+
+    @property
+    def unfinished(self) -> Path | None:
+        """Where the shards are kept until all are done."""
+        return None if self.folder is None else self.folder / UNFINISHED
 
     def recipe(self, null: Null | None) -> dict[str, Any]:
         """What must be asked again for a survey to go on; the model comes on top."""
@@ -72,7 +76,7 @@ def checked(
     engine_options: Mapping[str, Any] | None,
 ) -> Asked:
     """What is asked, if it can be done as far as can be told without the model; the arguments are those of `survey`."""
-    folder = None if out is None else _own_folder(Path(out), resume)
+    folder = None if out is None else checked_folder(Path(out), "survey", resume=resume, finished=CARD)
     said_null = None if null is None else checked_null(null)
     check_number("tokens_per_batch", tokens_per_batch, 1)
     if limit is not None:
@@ -113,15 +117,11 @@ def usual_shard_size(corpus_size: int | None) -> int:
     return min(max(corpus_size // SHARDS, SMALLEST_SHARD), LARGEST_SHARD)
 
 
-def _own_folder(out: Path, resume: bool) -> Path:
-    return checked_folder(out, "survey", resume=resume, finished=CARD, unfinished=(UNFINISHED,))
-
-
 def _check_begun(asked: Asked) -> None:
     """What the folder holds must be the same survey, as far as is known without the model."""
     if asked.folder is None or not asked.folder.exists():
         return
-    theirs = read_card(asked.folder) if (asked.folder / CARD).exists() else begun_recipe(asked.folder)
+    theirs = read_card(asked.folder) if (asked.folder / CARD).exists() else recipe_in(asked.folder / UNFINISHED)
     if theirs is not None:
         ours = asked.recipe(asked.null)
         if asked.null is None:

@@ -4,6 +4,8 @@ The corpus is read again for a statistic that needs a second pass. Memory does n
 merged as they come, into a fixed number of groups, out of which the standard errors are made.
 """
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,20 +17,18 @@ import torch
 
 from ..capture import InstrumentedModel, load
 from ..capture.card import card_of
-from ..engine import check_recipe
+from ..engine import UNFINISHED, Store, check_recipe
 from ..errors import BadInput
 from ..numerals import counted
 from ..progress import Watch
+from ..record.attention import Stack
 from ..statistics import ROLE_EXEMPLARS, ROLES, Null, RoleExemplars, merged, roles, with_errors
 from ..syntax import Corpus
 from .asking import Asked
-from .folding import Fold
-from .ledger import Ledger, clear
-from .passes import Passes, corpus_fingerprint
+from .passes import Fold, Passes, corpus_fingerprint
 from .reading import CARD
 from .result import Survey
 from .shard import Job, ShardWorker
-from .subject import identity, null_for, self_attention
 
 READ_FOR_CASES = 200
 """Cases of roles are looked for in so many texts, so that they cost little beside the survey."""
@@ -48,15 +48,15 @@ def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
         # elsewhere a model given by name is loaded by name, and one that is at hand travels
         model=model if not asked.is_local and isinstance(model, str) else loaded,
         engine=asked.engine,
-        ledger=Ledger(asked.folder, recipe),
+        store=Store(asked.unfinished, "survey", recipe),
         count=1 + any(kind.second_pass is not None for kind in job.statistics.values()),
         watch=watch,
     )
-    with _nothing_left_behind(passes.ledger), _threads_restored():
+    with _nothing_left_behind(passes.store), _threads_restored():
         first, groups = _all_passes(passes, job)
         shape = ShardWorker(loaded, job).shape
     if first.totals["sentences"] == 0:
-        passes.ledger.close()
+        passes.store.clear()
         raise BadInput(_nothing_found(first, asked.corpus))
     tables, by_layer = _tables(groups)
     if asked.choice.wants_roles:
@@ -72,7 +72,7 @@ def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
     result = Survey(tables, by_layer, {**made, **recipe, **vars(shape), **read})
     if asked.folder is not None:
         result.save(asked.folder)
-        passes.ledger.close()
+        passes.store.clear()
     return result
 
 
@@ -95,22 +95,22 @@ def _finished(folder: Path, recipe: Mapping[str, Any], asked: Asked) -> Survey:
     # the corpus is read only if nothing else differs
     now = corpus_fingerprint(asked.corpus, asked.shard_size)
     check_recipe(folder, "survey", finished.card, {"corpus_fingerprint": now})
-    clear(folder)
+    Store(folder / UNFINISHED, "survey", {}).clear()
     return finished
 
 
 @contextmanager
-def _nothing_left_behind(ledger: Ledger) -> Iterator[None]:
+def _nothing_left_behind(store: Store) -> Iterator[None]:
     """Where the input turns out bad before any shard is kept, nothing was begun; where some are, they are worth it."""
     try:
         yield
     except BadInput as error:
-        if not ledger.is_empty:
+        if not store.is_empty:
             told = str(error).rstrip(".")
             raise BadInput(
                 f"{told}; what was done before is kept, and --resume (resume=True) goes on from it."
             ) from error
-        ledger.close()
+        store.clear()
         raise
 
 
@@ -164,3 +164,43 @@ def _warnings(null: Null, longest: int) -> list[str]:
 def _nothing_found(fold: Fold, corpus: Corpus) -> str:
     reasons = ", ".join(f"{reason} ({count})" for reason, count in fold.skipped.most_common(3))
     return f"No sentence of {corpus.name} could be read: {reasons or 'there is none'}."
+
+
+# The model that is surveyed: who it is, which of its stacks is looked at, and where it rests.
+
+
+def null_for(model: InstrumentedModel, asked: Null | None) -> Null:
+    """What is left out as null attention: what was asked, or what is usual for such a model.
+
+    Causal models rest on their first token, others on their special tokens.
+    """
+    if asked is None:
+        return "first" if self_attention(model) == "decoder" else "special"
+    longest = model.reader.longest
+    if longest is not None and not isinstance(asked, str):
+        beyond = [position for position in asked if not -longest <= position < longest]
+        if beyond:
+            raise BadInput(
+                f"null= leaves out {', '.join(map(str, beyond))}, but the model reads {longest} tokens at most,"
+                " counted from 0."
+            )
+    return asked
+
+
+def self_attention(model: InstrumentedModel) -> Stack:
+    """The stack that is surveyed: the text's attention to itself, in the encoder where there are both."""
+    return "decoder" if model.stacks == ("decoder",) else "encoder"
+
+
+def identity(model: InstrumentedModel) -> dict[str, str]:
+    """Tells a model from any other: its name, and a fingerprint of its settings, weights and tokens."""
+    settings = model.model.config.to_dict()
+    for changing in ("_name_or_path", "transformers_version"):
+        settings.pop(changing, None)
+    words = sorted(model.tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+    digest = hashlib.sha256(json.dumps([settings, words], default=str, sort_keys=True).encode())
+    for name, tensor in sorted(model.model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    name = str(model.model.config.name_or_path or type(model.model).__name__)
+    return {"name": Path(name).name if Path(name).is_dir() else name, "fingerprint": digest.hexdigest()[:16]}

@@ -9,14 +9,16 @@ from typing import Any
 import torch
 
 from ..capture import InstrumentedModel, load
-from ..capture.encoding import Encoded
+from ..capture.encoding import Encoded, encode
 from ..capture.reader import Reader
 from ..capture.streaming import Shape, body_of, shape_of, stream
+from ..capture.vocabulary import embedding_count
+from ..errors import BadInput
 from ..record.attention import Stack
-from ..statistics import Frame, Null, Reading, observer
+from ..record.words import readable
+from ..statistics import PARSE, TAGS, Frame, Null, Reading, observer
 from ..statistics.null import first_counted
-from ..syntax import Parser, Sentence, Unaligned
-from .aligning import read_sentence
+from ..syntax import Parser, Sentence, Unaligned, words_of_tokens
 
 PLACES = 2**32
 """Sentences of a shard are numbered from its own number times this."""
@@ -147,3 +149,43 @@ def _without_token(reading: Reading) -> int:
 def _cut(encoded: Encoded, length: int) -> Encoded:
     inputs = {name: ids[:length] for name, ids in encoded.inputs.items()}
     return Encoded(inputs, encoded.tokens[:length], encoded.word_ids[:length], encoded.special[:length])
+
+
+# A sentence as a model reads it: every word finds its tokens, or the reason why not is counted.
+
+
+def read_sentence(reader: Reader, sentence: Sentence, place: int, needs: frozenset[str]) -> tuple[Reading, Encoded]:
+    """The tokens of a sentence with the word of each; raises `Unaligned` with a reason that can be counted."""
+    if TAGS in needs and sentence.tags is None:
+        raise Unaligned("it has no parts of speech")
+    if PARSE in needs and (sentence.heads is None or sentence.relations is None):
+        raise Unaligned("it has no heads and relations")
+    try:
+        # words already split only where the tokenizer does not tell the characters of a token: splitting loses spacing
+        text = sentence.text if reader.tokenizer.is_fast else list(sentence.words)
+        encoded = encode(reader.tokenizer, text, None, truncate=False, embedded=embedding_count(reader.model))
+    except BadInput as error:
+        raise Unaligned("the tokenizer cannot read it") from error
+    if reader.longest is not None and len(encoded) > reader.longest:
+        raise Unaligned(f"it has more than the {reader.longest} tokens that the model reads")
+    inputs = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
+    if encoded.offsets is None:
+        words = encoded.word_ids
+        if needs and {word for word in words if word is not None} != set(range(len(sentence))):
+            raise Unaligned("a word has no token")
+    else:
+        try:
+            words = words_of_tokens(sentence.spans, encoded.offsets, encoded.special)
+        except Unaligned:
+            if needs:
+                raise
+            words = encoded.word_ids  # no statistic asks for the annotation of words, so any will do
+    reading = Reading(
+        place=place,
+        sentence=sentence,
+        token_ids=tuple(encoded.inputs["input_ids"].tolist()),
+        tokens=tuple(readable(encoded.tokens)),
+        special=encoded.special,
+        words=words,
+    )
+    return reading, Encoded(inputs, encoded.tokens, encoded.word_ids, encoded.special)

@@ -1,5 +1,6 @@
 """What a corpus may be, and how its sentences are read, again and again."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -13,7 +14,6 @@ from .from_spacy import Parser
 from .from_text import COLUMN, is_heading, plain, read_csv, read_jsonl, read_table, read_text, wikitext_lines
 from .grammar import AgreementSentence, agreement_sentences
 from .lines import numbered_lines
-from .naming import DatasetName
 from .sentence import Sentence
 
 Items = Iterator[Sentence | str]
@@ -276,3 +276,70 @@ def _parsed_by(corpus: Corpus, parser: Any) -> Corpus:
     if corpus.parser is not None:
         return corpus
     return replace(corpus, source=lambda: (plain(item) if isinstance(item, str) else item for item in corpus.items()))
+
+
+# The name of a data set, with the part of it that is meant: NAME:SPLIT, NAME:CONFIGURATION:SPLIT, and #COLUMN.
+
+
+PARTS = re.compile(r"(?P<name>[^:#]+)(:(?P<configuration>[\w.-]+)(?=:))?(:(?P<split>[\w.-]+))?(#(?P<column>[^#]+))?")
+HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
+"""A data set of the hub, perhaps with its owner."""
+
+
+@dataclass(frozen=True)
+class DatasetName:
+    """What the name of a data set says.
+
+    >>> DatasetName.parsed("stanfordnlp/imdb:test#review")
+    DatasetName(name='stanfordnlp/imdb', configuration=None, split='test', column='review')
+    >>> DatasetName.parsed("Salesforce/wikitext:wikitext-2-raw-v1:test").configuration
+    'wikitext-2-raw-v1'
+    """
+
+    name: str
+    configuration: str | None = None
+    split: str | None = None
+    column: str | None = None
+
+    @classmethod
+    def parsed(cls, text: str) -> "DatasetName":
+        """The parts of a name; a folder of just this name is taken as it is."""
+        found = None if Path(text).is_dir() else PARTS.fullmatch(text)
+        return cls(text) if found is None else cls(**found.groupdict())
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether this is a folder, or may be a data set of the hub."""
+        return Path(self.name).is_dir() or HUB_NAME.fullmatch(self.name) is not None
+
+    def __str__(self) -> str:
+        """What is read, in words, without the place where a folder lies: results tell no paths."""
+        name = Path(self.name).resolve().name if Path(self.name).is_dir() else self.name
+        name = name if self.configuration is None else f"{name}:{self.configuration}"
+        name = name if self.split is None else f"{name}, {self.split}"
+        return name if self.column is None else f"{name} ({self.column})"
+
+
+# Some sentences of a corpus, spread evenly over it: a file may be sorted by what it is about.
+
+
+def spread(corpus: Corpus, limit: int) -> Corpus:
+    """So many of its items, as evenly spread as can be; the first ones where nobody knows how many there are.
+
+    >>> [sentence.words for sentence in spread(sentences_of(["one", "two", "three", "four"]), 2)]
+    [('two',), ('four',)]
+    """
+    check_number("limit", limit, 1)
+    size = corpus.size
+    if size is None:
+        return replace(sentences_of(corpus, limit=limit), name=f"{corpus.name}, the first {limit}")
+    if limit >= size:
+        return corpus
+    return replace(
+        corpus,
+        name=f"{corpus.name}, {limit} of {size}",
+        size=limit,
+        source=lambda: (
+            item for place, item in enumerate(corpus.items()) if (place + 1) * limit // size > place * limit // size
+        ),
+    )

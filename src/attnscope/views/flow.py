@@ -1,10 +1,12 @@
 """The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, UInt8
 
 from ..attribution import flow as attention_flow
 from ..attribution import rollout as attention_rollout
@@ -14,15 +16,54 @@ from ..attribution.heads import Heads, pooled_maps, square_weights, with_residua
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import check_record, known, position
+from .choices import known, position
 from .flow_figure import flow_figure
-from .flow_scores import FlowScores
-from .packing import deflated
-from .sides import sides_of, title_of
+from .sides import shown, sides_of, title_of
+from .tables import token_column
 from .view import View
+from .weights import deflated
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# What rollout and flow say of every token, from the sources and layers they were computed for.
+
+
+@dataclass(frozen=True)
+class FlowScores:
+    """Scores by layer, source and token; layers by their places."""
+
+    layers: tuple[int, ...]
+    sources: tuple[int, ...]
+    rollout: Float[np.ndarray, "layer source token"]
+    flow: Float[np.ndarray, "layer source token"]
+    ends: UInt8[np.ndarray, "layer source token"]
+    """Where a flow is just a trivial cut: 1 for what the source can give, 2 for what the token can take, 3 for both."""
+    saturation: tuple[tuple[int, float, float, float], ...]
+    """For each layer the shares of flows at either trivial cut, at the source's, and at the token's."""
+
+    def to_frame(self, record: AttentionRecord, maps: Float[np.ndarray, "layer token token"]) -> "pd.DataFrame":
+        """A row for each method, layer, query and key; raw attention is the row of the pooled map."""
+        import pandas as pd
+
+        rows = maps[list(self.layers)][:, list(self.sources)]
+        tables = {"raw": rows, "rollout": self.rollout, "flow": self.flow}
+        layer, source, key = np.indices(rows.shape).reshape(3, -1)
+        tokens = shown(record.tokens)
+        query = np.array(self.sources, dtype=int)[source]
+        columns = {
+            "layer": np.array(record.layers)[np.array(self.layers, dtype=int)[layer]],
+            "query": query,
+            "key": key,
+            "query_token": token_column(tokens, query),
+            "key_token": token_column(tokens, key),
+        }
+        return pd.concat(
+            [pd.DataFrame({"method": name, **columns, "value": table.reshape(-1)}) for name, table in tables.items()],
+            ignore_index=True,
+        )
+
 
 SHORT = 48
 """Tokens up to which flow is computed from every source at every layer: about a second for twelve layers."""
@@ -67,7 +108,6 @@ def flow(
         heads: How heads become one map: "mean", "max", one head, or the mean over some.
         residual: The share r of the residual connection.
     """
-    check_record(record, "flow")
     weights = square_weights(record).double()
     if record.pooled and heads not in ("mean", 0):
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")

@@ -6,7 +6,7 @@ import torch
 
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import check_record, known
+from .choices import known
 from .head_figure import head_figure
 from .record_view import record_view
 from .sides import sinks_of
@@ -47,7 +47,6 @@ def head(
             largest of each row stay and the rest is one mass.
         keys_per_query: How many of the largest weights of each row stay, whatever the budget.
     """
-    check_record(record, "head")
     if layer is not None and include_layers is None:
         include_layers = [record.layers.index(known(layer, record.layers, "layer"))]
         layer = None

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..record import AttentionRecord
+from .choices import Selection, check_fits, selected
 from .palette import CATEGORICAL
 from .printing import COLUMN, INK, Plot, draw_lines, drawn_figure, fitting, text_width
-from .selection import Selection, check_fits, selected
 
 ROW = 0.16
 """Inches between two tokens of a column."""

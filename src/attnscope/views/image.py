@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float64, UInt8
 
-from ..attribution import Comparison
 from ..errors import BadInput
 from ..record import TokenScores
-from .choices import check_count
+from ..record.schema import checked
 from .palette import diverging, heat
 from .printing import COLUMN, INK, PAGE, Plot, drawn_figure, fitting
-from .scores_methods import Method, methods_of
+from .scores_methods import Method, Scores, methods_of
 from .view import View
 
 if TYPE_CHECKING:
@@ -35,7 +34,8 @@ GAP, TITLE, SCALE = 0.12, 0.17, 0.3
 Pixels = UInt8[np.ndarray, "height width 3"]
 
 
-def image(scores: Any, image: Any, *, grid: tuple[int, int] | None = None) -> View:
+@checked
+def image(scores: Scores, image: Any, *, grid: Sequence[int] | None = None) -> View:
     """Which parts of an image a model looked at: the scores of its patches as heat over the image.
 
     The patches are laid over the whole image: where a model was shown a part of it only, give that part.
@@ -46,7 +46,7 @@ def image(scores: Any, image: Any, *, grid: tuple[int, int] | None = None) -> Vi
             `[3, height, width]` of bytes or of floats from 0 to 1, or the path of a file.
         grid: Rows and columns of patches, where the scores do not have them.
     """
-    methods = methods_of(scores if isinstance(scores, TokenScores | Comparison) else _listed(scores), None)
+    methods = methods_of(scores, None)
     first = methods[0].scores
     rows, columns = _grid(grid if grid is not None else first.grid)
     places = _patches(first, rows, columns)
@@ -184,28 +184,15 @@ def _bytes(given: Any) -> Pixels:
     return whole
 
 
-def _listed(scores: Any) -> list[Any]:
-    if isinstance(scores, str | Mapping) or not isinstance(scores, Sequence):
-        raise BadInput(
-            "The image view shows scores, as attnscope.rollout(record) or attnscope.compare(record) gives them, not a"
-            f" {type(scores).__name__}."
-        )
-    return list(scores)
-
-
-def _grid(grid: Any) -> tuple[int, int]:
+def _grid(grid: Sequence[int] | None) -> tuple[int, int]:
     if grid is None:
         raise BadInput(
             "These scores do not say how an image was cut into patches: score a record of an image, or give"
             " grid=(rows, columns)."
         )
-    if not isinstance(grid, Sequence) or len(grid) != 2:
-        raise BadInput(f"A grid is its rows and columns of patches, as in grid=(14, 14), not {grid!r}.")
-    for number in grid:
-        check_count(number, "A number of rows or columns")
-        if number is None or number < 1:
-            raise BadInput(f"A grid has at least one row and one column, not {tuple(grid)}.")
-    return int(grid[0]), int(grid[1])
+    if len(grid) != 2 or min(grid) < 1:
+        raise BadInput(f"A grid is its rows and columns of patches, as in grid=(14, 14), not {tuple(grid)}.")
+    return grid[0], grid[1]
 
 
 def _patches(scores: TokenScores, rows: int, columns: int) -> list[int]:

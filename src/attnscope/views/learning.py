@@ -5,8 +5,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..record.schema import checked
-from .learning_curves import Curves
-from .learning_figure import learning_figure
+from .learning_figure import Curves, learning_figure
 from .learning_rows import checked_rows
 from .view import View
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import check_count, check_record, known
+from .choices import known
 from .head_statistics import POSITIONS, TITLES, HeadStatistics, head_statistics
 from .model_figure import model_figure
-from .packing import WORST, OnDemand, packed
 from .record_view import record_view
 from .sides import shown, sides_of
 from .thumbnails import maps_of, thumbnail_blobs
 from .view import View
+from .weights import WORST, OnDemand, packed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,8 +53,6 @@ def model(
     """
     if (layer is None) != (head is None):
         raise BadInput("A head is opened by its layer and its head: give both, or neither to see all heads.")
-    check_record(record, "model")
-    check_count(size_budget, "size_budget")
     chosen = record.select(include_layers, include_heads)
     sides = sides_of(chosen, sentence_b_start)
     statistics = head_statistics(chosen)

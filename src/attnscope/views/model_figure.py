@@ -26,8 +26,8 @@ from .printing import (
     drawn_figure,
     text_width,
 )
+from .sides import check_in_sight
 from .thumbnails import Maps, maps_of
-from .units import check_in_sight
 
 HIGHEST = 8.8
 """Inches that all layers may take: the height of a page's text."""

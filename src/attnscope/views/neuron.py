@@ -1,20 +1,23 @@
 """The neuron view: how a query and a key become a weight, dimension by dimension."""
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import check_count, check_record, known, position
-from .neuron_vectors import vector_blobs
-from .packing import WORST
+from .choices import known, position
 from .record_view import weights_frame
 from .sides import sides_of, title_of
 from .view import View
-from .weights import PAGE_BYTES
+from .weights import PAGE_BYTES, WORST, deflated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +45,6 @@ def neuron(
         include_heads: The heads to put into the view; all by default.
         size_budget: Bytes that the saved page may take; a view that takes more is refused.
     """
-    check_record(record, "neuron")
-    check_count(size_budget, "size_budget")
     record = record.select(include_layers, include_heads)
     described, blobs = vector_blobs(record)
     size = int(sum(map(len, blobs.values())) * WORST) + PAGE_BYTES
@@ -91,3 +92,112 @@ def _readout(record: AttentionRecord) -> int:
     """The first token of the text among those the answer is read from most."""
     most = torch.isclose(record.readout, record.readout.max()).nonzero().flatten().tolist()
     return int(next((place for place in most if not record.query_special[place]), most[0]))
+
+
+# A record's queries and keys for a page: 16-bit floats by layer, and how far logits made of them are off.
+
+
+LARGEST = 32768.0
+"""Vectors with larger entries are divided by a power of two, which costs no digit, to fit a 16-bit float."""
+
+
+def vector_blobs(record: AttentionRecord) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a script must know of the vectors, and the vectors: one blob for each layer, one for each distinct bias.
+
+    Grouped queries share their keys: those travel once, and `key_heads` names the ones of each head.
+    """
+    if record.queries is None or record.keys is None or record.scaling is None:
+        raise BadInput(
+            "This record holds no queries and keys, which the neuron view shows: take it with"
+            " model.record(text, queries_and_keys=True)."
+        )
+    key_heads, kept = _shared(record.keys.transpose(0, 1))
+    units = [_unit(queries, keys) for queries, keys in zip(record.queries, record.keys, strict=True)]
+    blobs = {}
+    errors: dict[str, list[float]] = {"logits": [], "weights": []}
+    for place, unit in enumerate(units):
+        queries, keys = (_halves(vectors[place], unit) for vectors in (record.queries, record.keys))
+        blobs[f"layer{place}"] = deflated(queries.numpy(), keys[kept].numpy())
+        off = _errors(record, place, queries.float() * unit, keys.float() * unit)
+        for name, error in zip(errors, off, strict=True):
+            errors[name].append(error)
+    biases, bias_heads = _biases(record, blobs)
+    described = {
+        "shape": list(record.queries.shape[1:]),
+        "key_count": record.keys.shape[2],
+        "key_heads": key_heads,
+        "units": units,
+        "scaling": list(record.scaling),
+        "softcap": record.softcap,
+        "biases": biases,
+        "bias_heads": bias_heads,
+        "errors": errors,
+        "layers": list(record.layers),
+        "heads": list(record.heads),
+    }
+    return described, blobs
+
+
+def _biases(record: AttentionRecord, blobs: dict[str, bytes]) -> tuple[list[int | None], int]:
+    """For each layer the number of its bias, None where nothing is added, and the heads of each; fills the blobs."""
+    if record.score_bias is None:
+        return [None] * len(record.layers), 1
+    halves = record.score_bias.to(torch.float16)
+    numbers, kept = _shared(halves)
+    for number, place in enumerate(kept):
+        blobs[f"bias{number}"] = deflated(halves[place].numpy())
+    nothing = {number for number, place in enumerate(kept) if not bool(halves[place].any())}
+    for number in nothing:
+        del blobs[f"bias{number}"]
+    return [None if number in nothing else number for number in numbers], halves.shape[1]
+
+
+def _errors(
+    record: AttentionRecord,
+    place: int,
+    queries: Float[Tensor, "head query head_width"],
+    keys: Float[Tensor, "head key head_width"],
+) -> tuple[float, float]:
+    """The largest difference of logits and of weights to the record's, in one layer, rounded up to two digits."""
+    layer = record.select(place)
+    bias = None if layer.score_bias is None else layer.score_bias.to(torch.float16).float()
+    logits = replace(layer, queries=queries.unsqueeze(0), keys=keys.unsqueeze(0), score_bias=bias).logits()
+    seen = torch.isfinite(layer.logits())
+    off = float((logits - layer.logits())[seen].abs().max()) if bool(seen.any()) else 0.0
+    weights = logits.softmax(-1).nan_to_num(0.0)  # a query that sees nothing has no softmax
+    return _rounded_up(off), _rounded_up(float((weights - layer.weights).abs().max()))
+
+
+def _shared(parts: Float[Tensor, "part ..."]) -> tuple[list[int], list[int]]:
+    """Equal parts once: for each part its place among those kept, and the parts kept."""
+    kept: list[int] = []
+    numbers = []
+    for place, part in enumerate(parts):
+        found = next((number for number, other in enumerate(kept) if torch.equal(parts[other], part)), None)
+        if found is None:
+            found = len(kept)
+            kept.append(place)
+        numbers.append(found)
+    return numbers, kept
+
+
+def _unit(queries: Float[Tensor, "head query width"], keys: Float[Tensor, "head key width"]) -> float:
+    """What the entries of a layer are counted in: one, but for entries beyond 16-bit floats."""
+    largest = max(float(queries.abs().max()), float(keys.abs().max()), 1.0)
+    return 2.0 ** max(0, math.ceil(math.log2(largest / LARGEST)))
+
+
+def _halves(vectors: Float[Tensor, "head token width"], unit: float) -> Float[Tensor, "head token width"]:
+    return (vectors / unit).to(torch.float16)
+
+
+def _rounded_up(error: float) -> float:
+    """Two digits, never less than it is.
+
+    >>> _rounded_up(0.001132), _rounded_up(0.0)
+    (0.0012, 0.0)
+    """
+    if error == 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(error)) - 1)
+    return float(np.format_float_positional(math.ceil(error / step) * step, precision=2, fractional=False))

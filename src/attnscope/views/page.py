@@ -12,8 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..errors import BadInput
 from ..files import written_atomically
-from .packing import WRITERS, Writer, seven_bit_text
 from .palette import colour_properties
+from .weights import WRITERS, Writer, seven_bit_text
 
 HERE = Path(__file__).parent
 COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*\*.*?\*/)\n|^[ \t]+", re.MULTILINE | re.DOTALL)

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 from .. import paint
 from ..errors import BadInput
 from ..statistics import role_symbol
-from ..statistics.role_symbols import RoleSymbol
+from ..statistics.roles import RoleSymbol
 from .palette import CATEGORICAL
 from .printing import (
     BAR,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..record import AttentionRecord
-from .choices import check_count, known, several
+from .choices import known, several
 from .printing import Plot
 from .sides import shown, sides_of, title_of
 from .tables import token_column
@@ -49,7 +49,6 @@ def record_view(
 
     `more` is what its script needs beside them, `opening` what it opens with where that is not what `CHOSEN` says.
     """
-    check_count(sentence_b_start, "sentence_b_start")
     form = form_for(record, size_budget, keys_per_query)
     described, blobs = weight_blobs(record, form)
     sides = sides_of(record, sentence_b_start)

@@ -8,12 +8,10 @@ from ..attribution.comparing import REFERENCES
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import check_count, check_record, known, position
+from .choices import known, position
 from .scores_figure import scores_figure
-from .scores_maps import Taken, map_blobs, taken_of
-from .scores_methods import Method, Scores, methods_of
-from .scores_rows import scores_frame, selected_rows
-from .scores_trust import trust_of
+from .scores_methods import Method, Scores, methods_of, trust_of
+from .scores_rows import Taken, map_blobs, scores_frame, selected_rows, taken_of
 from .sides import side_of, sides_of, title_of
 from .view import View
 
@@ -52,9 +50,6 @@ def scores(
         size_budget: Bytes that the saved page may take. Maps for other queries travel while they fit (without a budget
             up to 16 MB), those of flow for short texts only; what is left out is said.
     """
-    if record is not None:
-        check_record(record, "scores")
-    check_count(size_budget, "size_budget")
     methods = methods_of(scores, record)
     taken = taken_of(methods, size_budget)
     sides = _sides(methods, record)

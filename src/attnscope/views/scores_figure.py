@@ -10,7 +10,7 @@ from ..errors import BadInput
 from .palette import diverging
 from .printing import INK, NARROWEST, PAGE, QUIET, Plot, draw_outlines, drawn_figure, shortened, text_width
 from .scores_rows import Row, Rows
-from .units import named
+from .sides import named
 
 ROW, BETWEEN = 0.19, 0.14
 """Inches that a row takes, and that lie between two lines of the text."""

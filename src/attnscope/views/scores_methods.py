@@ -1,9 +1,11 @@
 """The rows of the scores view: each method with its name, and what it says for a layer and a query."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
@@ -14,6 +16,7 @@ from ..record import AttentionRecord, TokenScores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 Scores = TokenScores | Comparison | Sequence[TokenScores]
 """What the view takes."""
@@ -81,11 +84,6 @@ def methods_of(scores: Scores, record: AttentionRecord | None) -> list[Method]:
     """The methods of the view, checked to be of the same tokens."""
     several = scores.scores if isinstance(scores, Comparison) else scores
     given = [several] if isinstance(several, TokenScores) else several
-    if not isinstance(given, Sequence) or not all(isinstance(one, TokenScores) for one in given):
-        raise BadInput(
-            "Scores are shown as attnscope.attribute(record, method) or attnscope.compare(record, ...) gives them, one"
-            f" or a list, not as a {type(scores).__name__}."
-        )
     if not given:
         raise BadInput("There is nothing to show: give the scores of at least one method.")
     _check_same_tokens(given, record)
@@ -156,3 +154,48 @@ def _readouts(method: TokenScores) -> "Iterator[Float64[Tensor, ' query']]":
             yield torch.eye(len(rows), dtype=torch.float64)[int(same.nonzero()[0, 0])]
         if bool(((rows.mean(0) - scores).abs() <= SAME).all()):
             yield torch.full((len(rows),), 1 / len(rows), dtype=torch.float64)
+
+
+# How far each method can be trusted on this model, as it stands beside the method's name.
+
+
+AGAINST = ("blank_out", "gradient")
+"""What the methods of a trust table are held against; the first of these that is there counts."""
+PLAIN = "Trust: how well the method follows this model, with its interval."
+
+
+def trust_of(trust: Any) -> tuple[dict[str, dict[str, float]], str]:
+    """Value, low and high of each method, and what they are in a sentence.
+
+    Taken are a mapping of methods to {"value", "low", "high"}, and the table of `attnscope.trust` or what holds it.
+    """
+    if trust is None:
+        return {}, ""
+    table = getattr(trust, "table", trust)
+    if isinstance(table, pd.DataFrame):
+        return _of_table(table)
+    if not isinstance(table, Mapping):
+        raise BadInput('trust is a mapping of methods to {"value", "low", "high"}, or the table of attnscope.trust().')
+    return {str(name): _figures(str(name), figures) for name, figures in table.items()}, PLAIN
+
+
+def _figures(name: str, figures: Any) -> dict[str, float]:
+    if not isinstance(figures, Mapping) or "value" not in figures:
+        raise BadInput(f'The trust in {name} is {{"value", "low", "high"}}, not {figures!r}.')
+    found = {key: float(figures[key]) for key in ("value", "low", "high") if figures.get(key) is not None}
+    return {key: value for key, value in found.items() if math.isfinite(value)}
+
+
+def _of_table(table: pd.DataFrame) -> tuple[dict[str, dict[str, float]], str]:
+    """The rank agreement over all texts, special tokens set aside, of the scores that a method gives by itself."""
+    missing = {"method", "against", "measure", "special", "bucket", "layer", "value", "low", "high"} - set(table)
+    if missing:
+        raise BadInput(f"This is no trust table: it lacks {', '.join(sorted(missing))}.")
+    rows = table[(table["bucket"] == "all") & table["layer"].isna() & (table["special"] == "without")]
+    rows = rows[rows["measure"] == "spearman"]
+    against = next((name for name in AGAINST if name in set(rows["against"])), None)
+    rows = rows[rows["against"] == against]
+    plain = rows[["method", "value", "low", "high"]].to_dict("records")
+    figures = {str(row["method"]): _figures(str(row["method"]), row) for row in plain}
+    sentence = f"Trust: rank agreement with {against} on texts of this model without special tokens, and its interval."
+    return figures, sentence if figures else ""

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ..record import AttentionRecord
 from .head_statistics import choosing
-from .packing import deflated, packed
-from .units import in_sight, units_of
+from .sides import in_sight, units_of
+from .weights import deflated, packed
 
 BYTES = 300_000
 """Pixels of all heads together; the more heads, the smaller each picture, and the smaller it is drawn."""

@@ -7,11 +7,11 @@ import numpy as np
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from .choices import known
-from .packing import deflated
 from .sides import title_of
 from .tracing_figure import tracing_figure
 from .tracing_values import FAINTEST_LINE, Trace, trace_frame, trace_of
 from .view import View
+from .weights import deflated
 
 LONG = 40
 """Tokens beyond which the view opens on a square-root scale."""

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from .. import paint
+from .choices import check_fits
 from .printing import INK, PAGE, QUIET, Plot, draw_lines, draw_outlines, drawn_figure, fitting, text_width
-from .selection import check_fits
+from .sides import Unit, named, shown_units
 from .tracing_values import FAINTEST_LINE, Trace, of_units
-from .units import Unit, named, shown_units
 
 LEAST_PITCH, MOST_PITCH = 0.07, 0.16
 """Inches between two tokens of a panel."""

@@ -12,10 +12,8 @@ from torch import Tensor
 from ..attribution import layerwise_tracing
 from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
-from .choices import check_record
-from .sides import side_of, sides_of
+from .sides import Unit, side_of, sides_of
 from .tables import token_column
-from .units import Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +55,6 @@ def trace_of(given: TokenScores | AttentionRecord) -> Trace:
         lines = _lines(held, given.weights)
         side = sides_of(given)["keys"]
         return Trace(scores.per_head, given.readout, lines, given.layers, given.heads, side, scores.warnings)
-    if not isinstance(given, TokenScores):
-        check_record(given, "tracing")
     if given.method != "layerwise_tracing":
         raise BadInput(
             f"The tracing view shows layer-wise tracing, and these are scores of {given.method}: give a record, or what"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from .choices import checked_state
-from .packing import base64_text
 from .page import Part, page_html, write_page
 from .printing import FIGURES, Plot, save_figure
+from .weights import base64_text
 
 if TYPE_CHECKING:
     import pandas as pd

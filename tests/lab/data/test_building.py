@@ -11,8 +11,7 @@ import pytest
 from attnscope.corpora import dataset_file
 from attnscope.errors import BadInput
 from attnscope.lab.data import AgreementExample, build_agreement, building, read_examples, read_words
-from attnscope.lab.data.folding import TWICE
-from attnscope.lab.data.held_out import BEGINNING, SENTENCE
+from attnscope.lab.data.building import BEGINNING, SENTENCE, TWICE
 
 Treebank = Callable[..., Path]
 DATA = os.environ.get("ATTNSCOPE_DATA")
@@ -144,7 +143,7 @@ def test_a_source_that_changed_is_noticed(treebank: Treebank, tmp_path: Path, mo
     with pytest.raises(KeyboardInterrupt):
         build_agreement([str(path)], out, watch=stopping_after(2))
     path.write_text(path.read_text().replace("dog1", "frog"))
-    with pytest.raises(BadInput, match="made of other texts"):
+    with pytest.raises(BadInput, match="made of other input"):
         build_agreement([str(path)], out, resume=True)
 
 
@@ -174,12 +173,12 @@ def test_what_cannot_be_built_leaves_nothing_behind(treebank: Treebank, tmp_path
     path = treebank(clause("dog", "barked").replace("VBZ", "VBD"))
     with pytest.raises(BadInput, match=r"no present-tense verb with a noun as its subject in hand\.conllu"):
         build_agreement([str(path)], out)
-    assert not any(out.parent.iterdir())
+    assert not out.parent.exists()
     texts = tmp_path / "plain.txt"
     texts.write_text("The dogs bark.\n")
     with pytest.raises(BadInput, match="no spaCy model 'none'"):
         build_agreement([str(texts)], out, parser="none")
-    assert not any(out.parent.iterdir())
+    assert not out.parent.exists()
     with pytest.raises(BadInput, match="at least one file"):
         build_agreement([], out)
     with pytest.raises(BadInput, match="There is no file"):

@@ -10,11 +10,8 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.lab.data import CLASSIFIED, ClassifiedTexts, synthetic_polarity, text_statistics, toy_polarity
-from attnscope.lab.data.classified import classified_texts, shuffled_parts, words_of
-from attnscope.lab.data.imdb import imdb
-from attnscope.lab.data.newsgroups import newsgroups_sports, newsgroups_three, posting_words
-from attnscope.lab.data.posting import own_text
-from attnscope.lab.data.sst_binary import sst_binary
+from attnscope.lab.data.classified import classified_texts, imdb, shuffled_parts, sst_binary, words_of
+from attnscope.lab.data.newsgroups import newsgroups_sports, newsgroups_three, own_text, posting_words
 
 POSTING = """From: someone@somewhere (Some One)
 Subject: Re: the game

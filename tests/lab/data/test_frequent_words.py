@@ -5,7 +5,7 @@ import random
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.data.frequent_words import most_frequent, spelled, with_tags_for_rare
+from attnscope.lab.data.examples_file import most_frequent, spelled, with_tags_for_rare
 
 
 def test_ties_are_cut_the_same_way_whatever_the_order_of_counting() -> None:

@@ -10,12 +10,17 @@ import sentencepiece
 
 from attnscope.corpora import dataset_file
 from attnscope.errors import BadInput
-from attnscope.lab.data.iwslt import iwslt
-from attnscope.lab.data.multi30k import multi30k
-from attnscope.lab.data.news_commentary import news_commentary
 from attnscope.lab.data.subwords import Subwords, learned_subwords, plain_text
-from attnscope.lab.data.translation import pair_batch, read_sides, translated_texts, translation_statistics
-from attnscope.lab.data.word_for_word import word_for_word
+from attnscope.lab.data.translation import (
+    iwslt,
+    multi30k,
+    news_commentary,
+    pair_batch,
+    read_sides,
+    translated_texts,
+    translation_statistics,
+    word_for_word,
+)
 
 NOUNS = {"hund": "dog", "katze": "cat", "mann": "man", "frau": "woman", "ball": "ball", "baum": "tree"}
 PAIRS = [

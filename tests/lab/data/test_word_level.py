@@ -11,12 +11,15 @@ import pytest
 from attnscope.corpora import DATA
 from attnscope.errors import BadInput
 from attnscope.lab.data import WORD_LEVEL, ClassifiedTexts, toy_polarity, yelp
-from attnscope.lab.data.ag_news import ag_news
-from attnscope.lab.data.amazon import amazon
-from attnscope.lab.data.sms_spam import sms_spam
-from attnscope.lab.data.texts_file import load_texts, save_texts
-from attnscope.lab.data.word_level import word_level_statistics, word_level_texts
-from attnscope.lab.data.word_level_known import newsgroups_words
+from attnscope.lab.data.packed import load_texts, save_texts
+from attnscope.lab.data.word_level import (
+    ag_news,
+    amazon,
+    newsgroups_words,
+    sms_spam,
+    word_level_statistics,
+    word_level_texts,
+)
 from attnscope.reproduce.snell2021.paper import TABLE_9
 
 DOMAINS = ("books", "dvd", "electronics", "kitchen")

@@ -10,8 +10,7 @@ import torch
 from attnscope.errors import BadInput
 from attnscope.lab.bag_training import mean_loss, train_bag
 from attnscope.lab.data import PackedTexts, toy_polarity
-from attnscope.lab.models.bag_of_words import BagOfWords
-from attnscope.lab.models.logistic_words import LogisticWords, logistic_words, word_shares
+from attnscope.lab.models.bag_of_words import BagOfWords, LogisticWords, logistic_words, word_shares
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 import attnscope
 from attnscope.errors import BadInput
 from attnscope.lab.models import Seq2Seq
-from attnscope.lab.models.seq2seq import HEADS, TRANSLATION
-from attnscope.lab.models.seq2seq_cells import run_cells, run_looked_up
+from attnscope.lab.models.seq2seq import HEADS, TRANSLATION, run_cells, run_looked_up
 from attnscope.lab.vocabulary import FRAMED, Vocabulary
 
 WORDS = Vocabulary([str(number) for number in range(9)], special=FRAMED)

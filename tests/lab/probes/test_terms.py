@@ -12,10 +12,10 @@ from torch.func import functional_call
 from attnscope.errors import BadInput
 from attnscope.lab.data import PackedTexts
 from attnscope.lab.models import AttentionClassifier
-from attnscope.lab.models.attention_encoders import VARIANTS
+from attnscope.lab.models.attention_classifier import VARIANTS
 from attnscope.lab.polarity import scores_alone
 from attnscope.lab.probes import Probe, WatchedTerms, dot_products, group_terms, score_terms
-from attnscope.lab.probes.penalty import penalty_value
+from attnscope.lab.probes.score_terms import penalty_value
 from attnscope.lab.vocabulary import Vocabulary
 
 TOKENS = [4, 5, 9, 11, 12]

@@ -2,30 +2,26 @@
 
 from collections.abc import Callable, Mapping
 
-from .ag_news import ag_news
-from .agreement import NUMBERS as NUMBERS
-from .agreement import AgreementExample as AgreementExample
-from .amazon import amazon
 from .building import build_agreement as build_agreement
+from .classified import imdb, sst_binary
 from .classified import text_statistics as text_statistics
+from .examples_file import NUMBERS as NUMBERS
+from .examples_file import AgreementExample as AgreementExample
 from .examples_file import read_examples as read_examples
 from .examples_file import read_words as read_words
-from .imdb import imdb
 from .linzen import read_linzen as read_linzen
 from .linzen import read_subset as read_subset
 from .newsgroups import newsgroups_sports, newsgroups_three
 from .packed import ClassifiedTexts as ClassifiedTexts
 from .packed import PackedTexts as PackedTexts
-from .send import read_send as read_send
-from .sms_spam import sms_spam
-from .sst_binary import sst_binary
-from .stories import standin_stories as standin_stories
 from .story import Story as Story
+from .story import read_send as read_send
+from .story import standin_stories as standin_stories
 from .synthetic_polarity import synthetic_polarity as synthetic_polarity
 from .synthetic_polarity import toy_polarity as toy_polarity
+from .word_level import ag_news, amazon, imdb_words, newsgroups_words, sms_spam, sst_words
 from .word_level import word_level_statistics as word_level_statistics
-from .word_level_known import imdb_words, newsgroups_words, sst_words
-from .yelp import yelp as yelp
+from .word_level import yelp as yelp
 
 CLASSIFIED: Mapping[str, Callable[..., ClassifiedTexts]] = {
     "sst": sst_binary,

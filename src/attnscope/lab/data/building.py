@@ -1,21 +1,160 @@
 """Agreement data built from any text: parsed in shards, rare words replaced, nothing twice, nothing of the test set."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ...engine import engine
+from ...corpora import CORPORA
+from ...engine import Store, engine
 from ...errors import BadInput, check_number
 from ...progress import CorpusProgress, Watch
-from .examples_file import read_words
-from .folding import Fold
-from .held_out import HeldOut
-from .linzen import read_subset
-from .shards import Finder, ShardLedger, State, fingerprint_of
-from .sources import Item, Source, sources_of, subset_files
+from ...syntax import Parser, Sentence, joined
+from .examples_file import (
+    HIDDEN,
+    AgreementExample,
+    card_of,
+    most_frequent,
+    read_words,
+    sha256_of,
+    spelled,
+    with_tags_for_rare,
+    words_of,
+    write_card,
+    write_examples,
+    write_words,
+)
+from .linzen import MarkedVerb, read_subset
+from .sources import SUBSET, Item, Source, sources_of, subset_files
+from .subject_verb import NOUNS, VERBS, Agreement, agreements
+
+# Sentences that are kept for testing: what of a training text they hold is told, so that it can be left out.
+
+
+SENTENCE = "the sentence is kept for testing"
+BEGINNING = "a sentence kept for testing begins with the same words"
+
+
+class HeldOut:
+    """The sentences of a test set, and how they begin up to their verb.
+
+    Sentences are compared by their letters and digits alone, since each corpus has ways of its own to write quotation
+    marks and to part words.
+
+    >>> kept = HeldOut([MarkedVerb(("The", "key", "is", "mine", "."), 2, "singular", 0)])
+    >>> kept.holds(["the", "key", "is", "mine"], 2), kept.holds(["the", "key", "opens"], 2), kept.holds(["key"], 0)
+    ('the sentence is kept for testing', 'a sentence kept for testing begins with the same words', None)
+    """
+
+    def __init__(self, verbs: Iterable[MarkedVerb]) -> None:
+        self.sentences, self.beginnings = set(), set()
+        for marked in verbs:
+            self.sentences.add(_letters(marked.words))
+            self.beginnings.add(_letters(marked.words[: marked.verb]))
+
+    def holds(self, words: Sequence[str], verb: int) -> str | None:
+        """Why an example must not be trained on, or None if it may."""
+        if _letters(words) in self.sentences:
+            return SENTENCE
+        return BEGINNING if _letters(words[:verb]) in self.beginnings else None
+
+
+def _letters(words: Sequence[str]) -> str:
+    return "".join(letter for word in words for letter in word.lower() if letter.isalnum())
+
+
+# One shard of agreement data: some texts in, their subjects and verbs out.
+
+
+LONGEST = 50
+"""Words before the verb: Linzen's sentences are no longer."""
+TOO_LONG = f"more than {LONGEST} words stand before the verb"
+UNSEEN = "a noun that may decide is hidden as <unk>"
+
+COMMON = {"NNP": "NN", "NNPS": "NNS"}
+PRESENT = {number: tag for tag, number in VERBS.items()}
+
+State = dict[str, Any]
+"""What a shard gives: counts, and under "found" [words, tags, [[subject, verb, number, attractors], …]] by sentence."""
+
+
+class Finder:
+    """Finds the subjects and verbs of a shard. Made once on each worker; the parser is loaded if something needs it."""
+
+    def __init__(self, parser: str) -> None:
+        self.parser = Parser(parser)
+
+    def __call__(self, items: Sequence[Item]) -> State:
+        """What the texts of one shard hold."""
+        counts: Counter[str] = Counter()
+        left_out: Counter[str] = Counter()
+        found, sentences = [], 0
+        for sentence, marked in self._sentences(items):
+            tags = sentence.fine_tags
+            if tags is None:
+                raise BadInput(f"{sentence.text!r} has no Penn tags: give a treebank with XPOS or features, or text.")
+            words = [spelled(word, tag) for word, tag in zip(sentence.words, tags, strict=True)]
+            counts.update(words)
+            sentences += 1
+            pairs = list(_chosen(sentence, words, left_out) if marked is None else [_with_subject(sentence, marked)])
+            if pairs:
+                entries = [[pair.subject, pair.verb, pair.number, pair.attractors] for pair in pairs]
+                found.append([words, list(tags), entries])
+        return {"sentences": sentences, "counts": dict(counts), "left_out": dict(left_out), "found": found}
+
+    def _sentences(self, items: Sequence[Item]) -> Iterator[tuple[Sentence, MarkedVerb | None]]:
+        texts = [Sentence(item.words) if isinstance(item, MarkedVerb) else item for item in items]
+        for item, parsed in zip(items, self.parser.parse(texts), strict=True):
+            if isinstance(item, MarkedVerb):
+                yield joined(parsed), item  # a marked sentence is one, also where the parser sees two
+            else:
+                yield from ((sentence, None) for sentence in parsed)
+
+
+def _chosen(sentence: Sentence, words: Sequence[str], left_out: Counter[str]) -> Iterator[Agreement]:
+    for pair in agreements(sentence):
+        reason = pair.reason or _unfit(sentence, words, pair)
+        if reason is None:
+            yield pair
+        else:
+            left_out[reason] += 1
+
+
+def _unfit(sentence: Sentence, words: Sequence[str], pair: Agreement) -> str | None:
+    if pair.verb > LONGEST:
+        return TOO_LONG
+    tags = sentence.fine_tags or ()
+    between = range(pair.subject, pair.verb)
+    return UNSEEN if any(words[place] == HIDDEN and tags[place] in NOUNS for place in between) else None
+
+
+def _with_subject(sentence: Sentence, marked: MarkedVerb) -> Agreement:
+    """The marked verb with the subject that the parse gives it; -1 where that is no noun of the verb's number.
+
+    What is known of such a verb is better than a tagger's guess: that it is in the present tense, and that its subject
+    is a common noun, whatever a tagger makes of a rare word in lower case.
+    """
+    tags = [COMMON.get(tag, tag) for tag in sentence.fine_tags or ()]
+    tags[marked.verb] = PRESENT[marked.number]
+    told = replace(sentence, fine_tags=tuple(tags))
+    found = (pair for pair in agreements(told) if pair.verb == marked.verb and pair.reason is None)
+    subject = next((pair.subject for pair in found if pair.number == marked.number), -1)
+    return Agreement(subject, marked.verb, marked.number, marked.attractors)
+
+
+def part_of(source: int, number: int) -> str:
+    """The name of a shard in the store."""
+    return f"{source:03d}-{number:06d}"
+
+
+def plain(items: Sequence[Item]) -> list[Any]:
+    """The texts of a shard in JSON terms, which tell it from any others."""
+    return [item if isinstance(item, str) else vars(item) for item in items]
+
 
 SHARD_SIZE = 64
 """Texts in a shard: some seconds of a parser's work."""
@@ -61,13 +200,14 @@ def build_agreement(
         "words_of_another_build": words is not None,
     }
     held_out = _held_out(data)
-    ledger = ShardLedger(unfinished, recipe)
+    store = Store(unfinished, "build", recipe)
     try:
-        passes = [_Pass(number, len(opened), source, ledger, watch) for number, source in enumerate(opened)]
+        passes = [_Pass(number, len(opened), source, store, watch) for number, source in enumerate(opened)]
         shards = [one.run(parser) for one in passes]
-        return Fold(opened, shards, ledger, recipe, held_out).written(path, known)
+        return Fold(opened, shards, store, recipe, held_out).written(path, known)
     except BadInput:
-        ledger.close_if_empty()  # who asked for what cannot be done finds nothing written
+        if store.is_empty:
+            store.clear()  # who asked for what cannot be done finds nothing written
         raise
 
 
@@ -88,36 +228,36 @@ def _held_out(data: str | Path | None) -> HeldOut | None:
 
 @dataclass
 class _Pass:
-    """The way through one source, shard by shard; shards that the ledger has are not parsed again."""
+    """The way through one source, shard by shard; shards that the store has are not parsed again."""
 
     number: int
     passes: int
     source: Source
-    ledger: ShardLedger
+    store: Store
     watch: Watch | None
     shards: int = 0
     texts: int = 0
     sentences: int = 0
     tokens: int = 0
-    at_work: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """The fingerprint and the size of each shard that is being parsed."""
+    at_work: dict[int, list[Any]] = field(default_factory=dict)
+    """The texts of each shard that is being parsed."""
 
     def run(self, parser: str) -> int:
-        """Have every shard in the ledger; the number of them."""
+        """Have every shard in the store; the number of them."""
         for shard, state in engine("local")(partial(Finder, parser), self._missing()):
-            fingerprint, size = self.at_work.pop(shard)
-            self.ledger.save(self.number, shard, fingerprint, state)
-            self._tell(state, size)
+            texts = self.at_work.pop(shard)
+            self.store.keep(part_of(self.number, shard), state, texts)
+            self._tell(state, len(texts))
         return self.shards
 
     def _missing(self) -> Iterator[tuple[int, list[Item]]]:
         items = self.source.read()
         while shard := list(islice(items, SHARD_SIZE)):
-            number, fingerprint = self.shards, fingerprint_of(shard)
+            number, texts = self.shards, plain(shard)
             self.shards += 1
-            saved = self.ledger.saved(self.number, number, fingerprint)
+            saved = self.store.find(part_of(self.number, number), texts)
             if saved is None:
-                self.at_work[number] = fingerprint, len(shard)
+                self.at_work[number] = texts
                 yield number, shard
             else:
                 self._tell(saved, len(shard))
@@ -129,3 +269,121 @@ class _Pass:
         if self.watch is not None:
             size = self.source.size
             self.watch(CorpusProgress(self.number + 1, self.passes, self.texts, size, self.sentences, self.tokens))
+
+
+# All shards of agreement data put together: one vocabulary, each example once, none of the test set, and a card.
+
+
+TWICE = "the same words stand before a verb of the same number already"
+
+
+class Fold:
+    """Reads the shards twice, the words of all of them first, and writes the examples as they come."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        shards: Sequence[int],
+        store: Store,
+        recipe: Mapping[str, Any],
+        held_out: HeldOut | None,
+    ) -> None:
+        self.sources, self.shards, self.store, self.recipe, self.held_out = sources, shards, store, recipe, held_out
+        self.counts: Counter[str] = Counter()
+        self.numbers: Counter[str] = Counter()
+        self.attractors: Counter[int] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.words_before = self.replaced = 0
+        self.seen: set[tuple[str, ...]] = set()
+
+    def written(self, path: Path, known: Sequence[str] | None) -> dict[str, Any]:
+        """Write the words, the card and the examples, and give the card. The file of examples gets its name last."""
+        told = [self._counted(number, source) for number, source in enumerate(self.sources)]
+        kept = most_frequent(self.counts, self.recipe["vocabulary_size"]) if known is None else known
+        draft = self.store.file(path.name)
+        write_examples(draft, self._examples(frozenset(kept), told))
+        if not self.numbers:
+            self.store.clear()
+            raise BadInput(
+                f"There is no present-tense verb with a noun as its subject in {', '.join(self.recipe['sources'])}: "
+                "give English text, or a treebank with Penn's tags."
+            )
+        write_words(words_of(path), kept)
+        card = self._card(told, {path.name: sha256_of(draft), words_of(path).name: sha256_of(words_of(path))})
+        write_card(card_of(path), card)
+        draft.replace(path)
+        self.store.clear()
+        return card
+
+    def _counted(self, number: int, source: Source) -> dict[str, Any]:
+        """What the card says of a source before there are examples; its words are counted on the way."""
+        sentences = words = 0
+        for state in self._states(number):
+            sentences += state["sentences"]
+            words += sum(state["counts"].values())
+            self.counts.update(state["counts"])
+            self.left_out.update(state["left_out"])
+        entry = CORPORA.get(source.name.partition(":")[0])
+        origin = {} if entry is None else {"licence": entry.licence, "from": entry.source}
+        digests = {file.name: sha256_of(file) for file in source.files}
+        return {"name": source.name, **origin, "sha256": digests, "sentences": sentences, "words": words}
+
+    def _states(self, source: int) -> Iterator[State]:
+        """The shards of a source in order, from the disk."""
+        return (self.store.find(part_of(source, number)) for number in range(self.shards[source]))
+
+    def _examples(self, known: frozenset[str], told: Sequence[dict[str, Any]]) -> Iterator[AgreementExample]:
+        for number, source in enumerate(self.sources):
+            attractors: Counter[int] = Counter()
+            for state in self._states(number):
+                for example in self._of_shard(state, source, known):
+                    attractors[example.attractors] += 1
+                    self.numbers[example.number] += 1
+                    yield example
+            self.attractors.update(attractors)
+            told[number].update(examples=attractors.total(), attractors=_in_order(attractors))
+
+    def _of_shard(self, state: State, source: Source, known: frozenset[str]) -> Iterator[AgreementExample]:
+        for words, tags, pairs in state["found"]:
+            for subject, verb, number, attractors in pairs:
+                before = tuple(sys.intern(word) for word in words[:verb])  # they stay in memory, most of them often
+                reason = self._unwanted((number, *before), words, verb, source)
+                if reason is not None:
+                    self.left_out[reason] += 1
+                    continue
+                self.words_before += len(before)
+                self.replaced += sum(word not in known for word in before)
+                shown = with_tags_for_rare(before, tags[:verb], known)
+                yield AgreementExample(shown, number, attractors, subject, words[verb])
+
+    def _unwanted(self, key: tuple[str, ...], words: Sequence[str], verb: int, source: Source) -> str | None:
+        if source.name == SUBSET:
+            return None  # a test set is taken as it was published, all of it
+        if self.held_out is not None and (reason := self.held_out.holds(words, verb)):
+            return reason
+        if key in self.seen:
+            return TWICE
+        self.seen.add(key)
+        return None
+
+    def _card(self, told: Sequence[dict[str, Any]], digests: dict[str, str]) -> dict[str, Any]:
+        subset = f"left out of all but {SUBSET} itself, by whole sentences and by the words before the verb"
+        if self.held_out is None:
+            subset = f"not found ({SUBSET}), so nothing was left out for it"
+        return {
+            "what": "subject-verb agreement: sentences up to a present-tense verb, after Linzen et al. 2016",
+            "recipe": dict(self.recipe),
+            "sources": list(told),
+            "examples": self.attractors.total(),
+            "attractors": _in_order(self.attractors),
+            "numbers": dict(sorted(self.numbers.items())),
+            "left_out": dict(sorted(self.left_out.items())),
+            "linzen_subset": subset,
+            "words_before_verbs": self.words_before,
+            "of_them_replaced_by_tags": self.replaced,
+            "sha256": digests,
+        }
+
+
+def _in_order(attractors: Counter[int]) -> dict[str, int]:
+    return {str(count): attractors[count] for count in sorted(attractors)}

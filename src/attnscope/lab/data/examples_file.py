@@ -3,14 +3,53 @@
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ...errors import BadInput, is_text
 from ...files import written_atomically
 from ...syntax.lines import numbered_lines
-from .agreement import NUMBERS, AgreementExample
+
+# What an agreement model learns from: a sentence up to its verb, and the number that the verb must have.
+
+
+Number = Literal["singular", "plural"]
+NUMBERS: tuple[Number, Number] = ("singular", "plural")
+"""Both numbers; their places are the labels of the paper's data (VBZ 0, VBP 1)."""
+
+
+@dataclass(frozen=True)
+class AgreementExample:
+    """One verb with its subject, as in Linzen et al. 2016.
+
+    `words` is the sentence up to the verb, in lower case, rare words replaced by their Penn tag. `number` is that of
+    the subject and of the verb. `attractors` are the nouns of the other number between the two. `subject` is the
+    position of the subject's head in `words`, -1 where nobody knows. `verb` is the verb as it stands.
+
+    >>> AgreementExample(("the", "key", "to", "the", "NNS"), "singular", 1, 1, "is").attractors
+    1
+    """
+
+    words: tuple[str, ...]
+    number: Number
+    attractors: int
+    subject: int
+    verb: str
+
+    def __post_init__(self) -> None:
+        if self.number not in NUMBERS:
+            raise BadInput(f"A verb is {' or '.join(NUMBERS)}, not {self.number!r}.")
+        if not -1 <= self.subject < len(self.words):
+            raise BadInput(f"The subject at {self.subject} is no word before the verb of {' '.join(self.words)!r}.")
+        if self.attractors < 0:
+            raise BadInput(f"There cannot be {self.attractors} attractors.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON takes them."""
+        return {**vars(self), "words": list(self.words)}
+
 
 FIELDS = {"words": list, "number": str, "attractors": int, "subject": int, "verb": str}
 
@@ -99,3 +138,40 @@ def sha256_of(path: Path) -> str:
     """The digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# The most frequent words of a text, and rare words replaced by their tag, as in Linzen et al. 2016.
+
+
+HIDDEN = "<unk>"
+"""What stands in WikiText for a rare word: it is one itself, however often it stands there."""
+QUOTES = {"``", "''"}
+
+
+def spelled(word: str, tag: str) -> str:
+    """The word as the data writes it: in lower case, and quotation marks as Penn does.
+
+    >>> spelled("The", "DT"), spelled('"', "``")
+    ('the', '``')
+    """
+    return tag if tag in QUOTES else word.lower()
+
+
+def most_frequent(counts: Mapping[str, int], size: int) -> list[str]:
+    """The most frequent words, the most frequent first; of equally frequent ones, those that come first by letters.
+
+    >>> most_frequent({"key": 2, "the": 3, "is": 2, "<unk>": 9}, 2)
+    ['the', 'is']
+    """
+    if size < 1:
+        raise BadInput(f"A vocabulary has at least one word, not {size}.")
+    return sorted(counts.keys() - {HIDDEN}, key=lambda word: (-counts[word], word))[:size]
+
+
+def with_tags_for_rare(words: Sequence[str], tags: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """The words, with the tag in place of each word that is not known.
+
+    >>> with_tags_for_rare(("the", "axolotls"), ("DT", "NNS"), {"the"})
+    ('the', 'NNS')
+    """
+    return tuple(word if word in known else tag for word, tag in zip(words, tags, strict=True))

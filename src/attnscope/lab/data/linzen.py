@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...errors import BadInput
 from ...syntax.lines import numbered_lines
-from .agreement import AgreementExample, Number
+from .examples_file import AgreementExample, Number
 from .subject_verb import VERBS
 
 END = "<eos>"

@@ -1,6 +1,7 @@
 """20 Newsgroups as Sun & Lu 2020 use it: hockey against baseball, and motorcycles, medicine and guns."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from ...errors import BadInput
 from ...syntax.lines import numbered_lines
 from .classified import classified_texts, shuffled_parts, words_of
 from .packed import ClassifiedTexts
-from .posting import own_text
 
 SPORTS = {"baseball": "rec.sport.baseball", "hockey": "rec.sport.hockey"}
 """Negative and positive in the paper."""
@@ -69,3 +69,38 @@ def postings(path: Path) -> list[tuple[str, str]]:
         except (json.JSONDecodeError, KeyError, TypeError):
             raise BadInput(f'Line {number} of {path} is no JSON with "group" and "text".') from None
     return found
+
+
+# What the author of a newsgroup posting wrote in it: no headers, no signature, and no lines of others.
+
+
+ANNOUNCES = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from")
+"""A line that says who is quoted."""
+QUOTED = ("|", ">")
+
+
+def own_text(posting: str) -> str:
+    r"""A posting without headers, signature and quotes, as in scikit-learn's `remove=`.
+
+    >>> own_text("From: me\n\nYou wrote:\n> Who won?\nWe did.\n\n--\nMy name")
+    'We did.\n'
+    """
+    return _without_quotes(_without_signature(_without_headers(posting)))
+
+
+def _without_headers(posting: str) -> str:
+    """Headers end at the first empty line."""
+    return posting.partition("\n\n")[2]
+
+
+def _without_signature(text: str) -> str:
+    """A signature is what stands behind the last line that is empty or a rule of dashes, if anything is before it."""
+    lines = text.strip().split("\n")
+    breaks = [number for number, line in enumerate(lines) if not line.strip().strip("-")]
+    return "\n".join(lines[: breaks[-1]]) if breaks and breaks[-1] > 0 else text
+
+
+def _without_quotes(text: str) -> str:
+    """Every line goes that is marked as quoted, or says that a quote follows."""
+    kept = [line for line in text.split("\n") if not line.startswith(QUOTED) and not ANNOUNCES.search(line)]
+    return "\n".join(kept)

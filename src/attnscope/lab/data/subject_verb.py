@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ...errors import BadInput
 from ...syntax import Sentence, general
-from .agreement import Number
+from .examples_file import Number
 
 NOUNS: dict[str, Number] = {"NN": "singular", "NNS": "plural"}
 VERBS: dict[str, Number] = {"VBZ": "singular", "VBP": "plural"}

@@ -16,9 +16,10 @@ import pandas as pd
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from ...corpora import dataset_file
 from ...errors import BadInput
 from ...syntax.lines import numbered_lines
-from ..vocabulary import Vocabulary
+from ..vocabulary import FRAMED, Vocabulary
 from .subwords import learned_subwords, plain_text
 
 SIZE = 8_000
@@ -154,3 +155,129 @@ def translation_statistics(texts: TranslatedTexts) -> pd.DataFrame:
         row[f"{name}_target_length"] = float(np.median([len(sentence) for sentence in pairs.targets]))
         row[name] = len(pairs)
     return pd.DataFrame([{**row, "vocabulary": len(texts.vocabulary)}])
+
+
+# Multi30k (Elliott et al. 2016): captions of pictures in English and German, as Snell et al. 2021 translate them.
+
+
+LANGUAGES = ("de", "en")
+FILES = {"train": "train", "dev": "val"}
+
+
+def multi30k(
+    place: str | Path | None = None, source: str = "de", size: int = SIZE, kept: Path | None = None
+) -> TranslatedTexts:
+    """29,000 pairs to learn from and 1,014 to look at.
+
+    The paper says English to German, but the authors' loader reads German first, and so does this by default. `place`
+    is where data sets lie, before $ATTNSCOPE_DATA; `kept` is a file for the subwords, which take a while to learn.
+    """
+    if source not in LANGUAGES:
+        raise BadInput(f"Multi30k is here in {' and '.join(LANGUAGES)}, so the source is not {source!r}.")
+    target = LANGUAGES[1 - LANGUAGES.index(source)]
+    parts = {
+        part: read_sides(*(dataset_file("multi30k", f"{file}.{language}", place) for language in (source, target)))
+        for part, file in FILES.items()
+    }
+    return translated_texts("multi30k", (source, target), parts, size, kept)
+
+
+# News Commentary v14 (WMT 2019), as its users have it: one table of two columns for a pair of languages.
+
+
+NAME = re.compile(r"news-commentary-v\d+\.(\w+)-(\w+)\.tsv(\.gz)?")
+DEV_SHARE = 0.1
+SEED = 0
+"""Of the split; the authors' is not known."""
+
+
+def news_commentary(
+    file: str | Path, source: str | None = None, size: int = SIZE, kept: Path | None = None
+) -> TranslatedTexts:
+    """Nine tenths of the pairs to learn from, one tenth, drawn at random, to look at (A.8).
+
+    `file` is as it is downloaded, such as news-commentary-v14.en-nl.tsv.gz: a pair in each line with a tab between the
+    languages its name says, and empty lines between texts. Purely numerical pairs are left out (A.5). `source` is the
+    first language unless said.
+    """
+    path = Path(file)
+    name = NAME.fullmatch(path.name)
+    if name is None:
+        raise BadInput(f"{path.name} is not named like news-commentary-v14.en-nl.tsv, so its languages are not known.")
+    languages = (name[1], name[2])
+    if source is not None and source not in languages:
+        raise BadInput(f"{path.name} is in {' and '.join(languages)}, so the source is not {source!r}.")
+    turned = source == languages[1]
+    pairs = [pair[::-1] if turned else pair for pair in _pairs(path) if has_letters(pair)]
+    order = np.random.default_rng(SEED).permutation(len(pairs))
+    held_out = set(order[: round(DEV_SHARE * len(pairs))].tolist())
+    parts: dict[str, list[Pair]] = {"train": [], "dev": []}
+    for number, pair in enumerate(pairs):
+        parts["dev" if number in held_out else "train"].append(pair)
+    first, second = languages[::-1] if turned else languages
+    return translated_texts(f"news-{first}-{second}", (first, second), parts, size, kept)
+
+
+def _pairs(path: Path) -> list[Pair]:
+    found = []
+    for number, line in numbered_lines(path):
+        sides = [side.strip() for side in line.split("\t")]
+        if len(sides) > 2:
+            raise BadInput(f"Line {number} of {path} has {len(sides)} columns, not a sentence and its translation.")
+        # between texts, and where one language has no sentence, a line or a column is empty
+        if len(sides) == 2 and all(sides):
+            found.append((sides[0], sides[1]))
+    return found
+
+
+# A made-up language that is translated word for word: what attention and alignments should be is known.
+
+
+def word_for_word(
+    words: int = 30, shortest: int = 3, longest: int = 8, train: int = 400, dev: int = 40, seed: int = 0
+) -> TranslatedTexts:
+    """Sentences of different words at random; each word has one translation, and the order stays.
+
+    >>> texts = word_for_word(words=5, shortest=2, longest=3)
+    >>> texts.vocabulary.decode(texts.train.sources[0]), texts.vocabulary.decode(texts.train.targets[0])
+    (['▁a1', '▁a3', '▁a2', '[EOS]'], ['▁b1', '▁b3', '▁b2', '[EOS]'])
+    """
+    if not 1 <= shortest <= longest <= words:
+        raise BadInput(f"Sentences of {shortest} to {longest} different words cannot be made of {words} words.")
+    vocabulary = Vocabulary([f"▁{side}{word}" for side in "ab" for word in range(words)], special=FRAMED)
+    draw = np.random.default_rng(seed)
+
+    def part(pairs: int) -> TranslatedPart:
+        lengths = draw.integers(shortest, longest + 1, pairs)
+        chosen = [len(FRAMED) + draw.choice(words, length, replace=False) for length in lengths]
+        return part_of_numbers(vocabulary, [row.tolist() for row in chosen], [(row + words).tolist() for row in chosen])
+
+    return TranslatedTexts("word-for-word", ("a", "b"), vocabulary, part(train), part(dev))
+
+
+# IWSLT'14, German to English (Cettolo et al. 2015), as its users have it.
+
+
+IWSLT_FILES = {"train": "train", "dev": "valid"}
+
+
+def iwslt(
+    folder: str | Path, source: str = "de", target: str = "en", size: int = SIZE, kept: Path | None = None
+) -> TranslatedTexts:
+    """Talks, 160,000 pairs to learn from and 7,000 to look at.
+
+    The folder has the files that the usual preparation script leaves, before its own subwords: train.de, train.en,
+    valid.de and valid.en, one sentence in a line, as they are or packed as .gz. `kept` is a file for the subwords.
+    """
+    parts = {
+        part: read_sides(*(_file(Path(folder), f"{file}.{language}") for language in (source, target)))
+        for part, file in IWSLT_FILES.items()
+    }
+    return translated_texts("iwslt14", (source, target), parts, size, kept)
+
+
+def _file(folder: Path, name: str) -> Path:
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise BadInput(f"There is no {name} or {name}.gz in {folder}: IWSLT'14 is two files for train and two for valid.")

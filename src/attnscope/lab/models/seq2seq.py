@@ -4,8 +4,9 @@ The model of Snell et al. 2021, sections 2.1 and 5.2. Symbols of the paper: h_l 
 `Decoded.states`, α is `Decoded.weights`, W of Eq. 1 is `query` of a head, N of Eq. 2 is `output`, β is `lexical`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,67 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ...capture import ModuleModel
+from ...capture import ModuleModel, Tokenized, instrument
 from ...errors import BadInput
 from ...record import AttentionRecord
+from ..decoding import greedy
 from ..vocabulary import FRAMED, Vocabulary
+from .lstm_scan import gate_biases, gate_weights, scan
 from .seq2seq_attention import SourceAttention
-from .seq2seq_cells import State, may_look_up, run_cells, run_looked_up
 from .seq2seq_output import OUTPUTS
-from .seq2seq_recording import instrumented
 from .storage import load_model, save_model, settings_of
+
+# Recurrent layers over padded batches, and a quick LSTM for texts with few different words.
+
+
+State = tuple[Float[Tensor, "cell_layer batch cell_width"], ...]
+"""What a recurrent network hands on: (h, c) of an LSTM, (h,) of a GRU."""
+
+
+def run_cells(
+    cells: nn.RNNBase,
+    vectors: Float[Tensor, "batch token width"],
+    start: State | None = None,
+    real: Bool[Tensor, "batch token"] | None = None,
+) -> tuple[Float[Tensor, "batch token states"], State]:
+    """The state at every token, and the state after the last real one, of every layer and direction.
+
+    A text in a padded batch gives what it gives alone: padding is not read, and its states are zero.
+    """
+    given: Any = None if start is None else (start if isinstance(cells, nn.LSTM) else start[0])
+    if real is None or bool(real.all()):
+        states, end = cells(vectors, given)
+    else:
+        packed = pack_padded_sequence(vectors, real.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        states, end = cells(packed, given)
+        states, _ = pad_packed_sequence(states, batch_first=True, total_length=vectors.shape[1])
+    return states, end if isinstance(cells, nn.LSTM) else (end,)
+
+
+def run_looked_up(
+    cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"], start: State | None = None
+) -> tuple[Float[Tensor, "batch token states"], State]:
+    """The same as `run_cells` on the embeddings of `ids`, for an LSTM of one layer and one direction.
+
+    What an input adds to the gates depends on the word alone, so it is computed once for each word of the vocabulary
+    and looked up. This halves the arithmetic where a batch has many more tokens than the vocabulary has words.
+    """
+    width, (batch, tokens) = cells.hidden_size, ids.shape
+    of_input, recurrent, bias = gate_weights(cells, "weight_ih"), gate_weights(cells, "weight_hh"), gate_biases(cells)
+    table = embeddings.weight @ of_input[0].T + bias[0]
+    driven = table[ids.T.reshape(-1)].unsqueeze(0)
+    hidden, memory = (driven.new_zeros(1, batch, width),) * 2 if start is None else start
+    states, memories = scan(driven, recurrent, hidden, memory, [batch] * tokens)
+    return states.view(tokens, batch, width).transpose(0, 1), (states[:, -batch:], memories[:, -batch:])
+
+
+def may_look_up(cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"]) -> bool:
+    """Whether `run_looked_up` knows these layers and saves work."""
+    plain = isinstance(cells, nn.LSTM) and cells.num_layers == 1 and not cells.bidirectional
+    return plain and ids.numel() > 2 * embeddings.num_embeddings
+
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 CHOICES = {
@@ -219,3 +271,53 @@ class Seq2Seq(nn.Module):
     def _looks_up(self, cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"]) -> bool:
         """Whether inputs are looked up: only in training, because others may watch or replace the embeddings."""
         return self.training and may_look_up(cells, embeddings, ids)
+
+
+# Records of a Seq2Seq: sources and outputs as tokens, and the output it writes by itself.
+
+
+GREEDY_WORDS = 128
+"""How far the model goes on by itself where the user gives no output."""
+
+
+def instrumented(model: "Seq2Seq") -> ModuleModel:
+    """The model as `attnscope` records it and runs it again; its logits are those of the last step."""
+    return instrument(
+        model,
+        tokenize=partial(tokenized, model),
+        attention="attention",
+        embeddings="embeddings",
+        labels=model.vocabulary.tokens,
+        readout="last",
+        answer=lambda logits: logits[:, -1],
+        blanks={name: model.vocabulary.number(name) for name in ("unk", "pad")},
+        padding=model.vocabulary.number("pad"),
+    )
+
+
+def tokenized(model: "Seq2Seq", text: Any) -> Tokenized:
+    """A source, or a pair of a source and its output, each a text with spaces or a list of words, with its ids."""
+    source, target = text if isinstance(text, tuple) and len(text) == 2 else (text, None)
+    begin, end = (model.vocabulary.special[name] for name in ("bos", "eos"))
+    tokens = [*_words(source, "source"), end]
+    ids = model.vocabulary.encode(tokens)
+    if target is None:
+        source_ids = torch.tensor([ids], device=model.embeddings.weight.device)
+        (written,) = greedy(model, source_ids, torch.ones_like(source_ids).bool(), GREEDY_WORDS)
+    else:
+        written = model.vocabulary.encode(_words(target, "output"))
+    read = [model.vocabulary.number("bos"), *written]
+    return Tokenized(
+        tokens=tokens,
+        inputs={"input_ids": ids, "target_in": read},
+        special=[False] * (len(tokens) - 1) + [True],
+        word_ids=[*range(len(tokens) - 1), None],
+        query_tokens=[begin, *(model.vocabulary.decode(written) if target is None else _words(target, "output"))],
+    )
+
+
+def _words(text: Any, what: str) -> Sequence[str]:
+    words = text.split() if isinstance(text, str) else list(text)
+    if not words and what == "source":
+        raise BadInput("The source is empty; give at least one word.")
+    return words

@@ -2,17 +2,17 @@
 
 from .contextualised import Contextualised as Contextualised
 from .contextualised import contextualised as contextualised
-from .dot_products import dot_products as dot_products
 from .group_terms import GroupTerms as GroupTerms
 from .group_terms import group_terms as group_terms
 from .optimal_attention import optimal_attention as optimal_attention
 from .probe import Probe as Probe
 from .saliency import saliency as saliency
 from .score_terms import ScoreTerms as ScoreTerms
+from .score_terms import WatchedTerms as WatchedTerms
+from .score_terms import dot_products as dot_products
 from .score_terms import score_terms as score_terms
 from .top_agreement import chance_agreement as chance_agreement
 from .top_agreement import rank_agreement as rank_agreement
 from .top_agreement import shuffled_agreement as shuffled_agreement
 from .top_agreement import tied_rows as tied_rows
 from .top_agreement import top_agreement as top_agreement
-from .watched_terms import WatchedTerms as WatchedTerms

@@ -19,7 +19,7 @@ from ...capture.evaluating import evaluated
 from ..data.packed import PackedTexts
 from ..models.attention_classifier import AttentionClassifier
 from ..polarity import TEXTS, padded_batches, scores_alone
-from .penalty import penalty_value
+from .score_terms import penalty_value
 
 GROUPS = ("embeddings", "encoder", "output", "context")
 

@@ -8,17 +8,19 @@ exactly. With y = ±1, β = 1 - σ(y s) and w = y β α of each occurrence, π(e
 occurrences of e; m is the number of texts.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
 from ...errors import BadInput
 from ..data.packed import PackedTexts
 from ..models.attention_classifier import AttentionClassifier
-from .penalty import penalty_slope
+from ..polarity import global_scores
 
 NAMES = ("A", "B", "C", "D", "E", "F")
 
@@ -109,3 +111,100 @@ def _pi_and_rho(
     nothing = torch.zeros_like(polarity)
     pi = nothing.index_add(0, words, occurrences)
     return pi, nothing.index_add(0, words, occurrences * (polarity[words] - told[owners]))
+
+
+# The penalty on V·W that keeps the attention scores of two classes together: c |V·W|, or c (V·W)².
+
+
+SLOPES: Mapping[str, Callable[[Tensor], Tensor]] = {"absolute": torch.sign, "square": lambda product: 2 * product}
+VALUES: Mapping[str, Callable[[Tensor], Tensor]] = {"absolute": torch.abs, "square": torch.square}
+
+
+def penalty_slope(product: Float[Tensor, "*logit"], strength: int | float, kind: str) -> Float[Tensor, "*logit"]:
+    """How fast the penalty grows with V·W: c sign(V·W), or 2 c V·W for the square.
+
+    >>> penalty_slope(torch.tensor(-3.0), 0.5, "square").item()
+    -3.0
+    """
+    return strength * SLOPES[_checked(kind)](product)
+
+
+def penalty_value(product: Float[Tensor, "*logit"], strength: int | float, kind: str) -> Float[Tensor, ""]:
+    """The penalty itself, added up over the logits where there are several."""
+    return strength * VALUES[_checked(kind)](product).sum()
+
+
+def _checked(kind: str) -> str:
+    if kind not in SLOPES:
+        raise BadInput(f"A penalty on V·W is {' or '.join(SLOPES)}, not {kind!r}.")
+    return kind
+
+
+# How alike the vectors of words are, within a class and between classes, and how V and W lie to each other.
+
+
+def dot_products(model: AttentionClassifier, kinds: Mapping[str, Int64[np.ndarray, " _"]]) -> dict[str, float]:
+    """The mean e_i · e_j over all pairs of words of each two kinds, a word with itself left out; V·W, |V| and |W|.
+
+    A kind is named and given as the numbers of its words; "positive-neutral" is the name of a pair. Of a kind with no
+    word, or with one by itself, there is no mean. With more than two classes, V·W and |W| have the number of the class
+    behind them.
+    """
+    table = model.embeddings.weight.detach().double()
+    vectors = {name: table[torch.from_numpy(numbers)] for name, numbers in kinds.items()}
+    sums = {name: rows.sum(0) for name, rows in vectors.items()}
+    found: dict[str, float] = {}
+    for first, second in combinations_with_replacement(kinds, 2):
+        total = sums[first] @ sums[second]
+        pairs = len(vectors[first]) * len(vectors[second])
+        if first == second:
+            total, pairs = total - vectors[first].square().sum(), pairs - len(vectors[first])
+        if pairs:
+            found[f"{first}-{second}"] = float(total / pairs)
+    context, output = model.context.detach().double(), model.output.weight.detach().double()
+    found["|V|"] = float(context.norm())
+    for number, row in enumerate(output):
+        place = f"_{number}" if len(output) > 1 else ""
+        found[f"V·W{place}"], found[f"|W|{place}"] = float(row @ context), float(row.norm())
+    return found
+
+
+# WatchedTerms: the terms A to F and the dot products of words while a classifier learns, as rows of its log.
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedTerms:
+    """A probe of a model with the variant dot and two classes: means over the words of each kind.
+
+    `kinds` are the numbers of words by a name, such as those of `TokenClasses`. A row has the scores themselves as
+    "polarity_positive" and "attention_positive", the terms as "A_positive" and the like, and what `dot_products` gives.
+    """
+
+    model: AttentionClassifier
+    texts: PackedTexts
+    kinds: Mapping[str, Int64[np.ndarray, " _"]]
+    steps: Container[int] = field(default_factory=lambda: range(0))
+    name: str = "score_terms"
+    penalty: int | float = 0.0
+    penalty_kind: str = "absolute"
+    watch: Callable[[Mapping[str, int | float | str]], None] | None = None
+    """Told each row as it is seen, such as a view that grows."""
+
+    def __call__(self, step: int) -> Mapping[str, int | float | str]:
+        """The row of a step, from the model as it is then."""
+        row: dict[str, int | float | str] = {"step": step, **dot_products(self.model, self.kinds)}
+        every = np.concatenate(list(self.kinds.values()))
+        terms = score_terms(
+            self.model, self.texts, every.tolist(), penalty=self.penalty, penalty_kind=self.penalty_kind
+        )
+        scores = global_scores(self.model)
+        for kind, numbers in self.kinds.items():
+            row[f"polarity_{kind}"] = float(scores.polarity[numbers, 0].mean())
+            row[f"attention_{kind}"] = float(scores.attention[numbers].mean())
+        ends = np.cumsum([len(numbers) for numbers in self.kinds.values()])
+        for kind, end, numbers in zip(self.kinds, ends, self.kinds.values(), strict=True):
+            for term in NAMES:
+                row[f"{term}_{kind}"] = float(getattr(terms, term)[end - len(numbers) : end].mean())
+        if self.watch is not None:
+            self.watch({"probe": self.name, **row})
+        return row

@@ -1,7 +1,7 @@
 """What comes before and after an encoder in one run, compiled: rows of embeddings, attention, rows updated sparsely.
 
 A batch is the texts `chosen` behind each other. `rows` says where an encoder keeps each of their tokens, so that one
-may lay them out as it likes. The symbols are those of sweep_kernels.py.
+may lay them out as it likes. The symbols are those of kernels.py.
 """
 
 from typing import no_type_check
@@ -18,7 +18,7 @@ from .arithmetic import (
     turn_to_softmax,
     update,
 )
-from .dropout_masks import key_of_text, write_factors
+from .kernels import key_of_text, write_factors
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=SUMS)

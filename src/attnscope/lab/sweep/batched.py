@@ -14,8 +14,7 @@ from torch import Tensor
 from ..data.packed import PackedTexts
 from .attention import attend, count_right, gather, scatter
 from .encoders import Additive, Encoder, Recurrent
-from .recipe import Recipe
-from .runs import RunState
+from .runs import Recipe, RunState
 
 ENCODERS: dict[str, type[Encoder]] = {"additive": Additive, "dot_lstm": Recurrent}
 LOOKED_AT = 200

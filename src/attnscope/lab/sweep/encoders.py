@@ -5,6 +5,7 @@ The arrays of R runs are stacked in a leading axis, so that one batched product 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import no_type_check
 
 import numpy as np
@@ -14,7 +15,6 @@ from torch import Tensor
 
 from ...attribution.compiling import compiled
 from .arithmetic import SUMS
-from .layout import Moments, by_moment
 
 Vectors = Float[Tensor, "run token width"]
 
@@ -173,3 +173,49 @@ def gates_backward(gates, cells, curves, hidden, carried, offset, count, before)
                 news[k] = cell * a * (one - g * g)
                 forgets[k] = there * cell * previous[k] * f * (one - f)
                 carry[k] = cell * f
+
+
+# How the tokens of a batch lie in memory: text by text, or moment by moment for an encoder that reads in time.
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """First the first tokens of all texts, then the second ones, …, without padding; the longest text comes first.
+
+    The texts that still go on at a moment are then the first so many of those at the moment before: a recurrent step
+    works on one block. Read backwards, a text has as many moments, so that both directions share the blocks.
+    """
+
+    rows: Int64[np.ndarray, " token"]
+    """Where each token lies; tokens are counted text by text."""
+    counts: Int64[np.ndarray, " moment"]
+    """How many texts go on at each moment."""
+    offsets: Int64[np.ndarray, " moment"]
+    """Where the block of each moment begins."""
+    mirror: Int64[np.ndarray, " token"]
+    """For each place, the place of the token as far from the end of its text as this one is from the start."""
+    before: Int64[np.ndarray, " later"]
+    """For each place behind the first block, the place of the token before it."""
+
+
+def by_moment(lengths: Int64[np.ndarray, " text"]) -> Moments:
+    """Lay out texts of these lengths.
+
+    >>> moments = by_moment(np.array([1, 3]))
+    >>> moments.rows.tolist(), moments.counts.tolist(), moments.mirror.tolist(), moments.before.tolist()
+    ([1, 0, 2, 3], [2, 1, 1], [3, 1, 2, 0], [0, 2])
+    """
+    rank = np.empty(len(lengths), np.int64)
+    rank[np.argsort(-lengths, kind="stable")] = np.arange(len(lengths))
+    longest = int(lengths.max())
+    counts = len(lengths) - np.searchsorted(np.sort(lengths), np.arange(longest), side="right")
+    offsets = np.cumsum(counts) - counts
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    position = np.arange(len(first)) - first
+    rows = offsets[position] + np.repeat(rank, lengths)
+    mirror = np.empty_like(rows)
+    mirror[rows] = rows[first + np.repeat(lengths, lengths) - 1 - position]
+    before = np.empty_like(rows)
+    later = np.flatnonzero(position)
+    before[rows[later]] = rows[later - 1]
+    return Moments(rows, counts, offsets, mirror, before[counts[0] :])

@@ -1,8 +1,8 @@
 """Many runs of the attention classifier trained together, each equal to what it would be alone.
 
 Runs of one seed begin with the same weights and see the same texts and dropout masks in the same order, so that they
-differ by what was asked of them alone. DP and DP-A go through a compiled loop (sweep_kernels.py), one run to a thread;
-AD and DP-L are batched by seed (sweep_batched.py), each thread with a part of the runs. A run whose patience is over is
+differ by what was asked of them alone. DP and DP-A go through a compiled loop (kernels.py), one run to a thread;
+AD and DP-L are batched by seed (batched.py), each thread with a part of the runs. A run whose patience is over is
 left out of what follows. A sweep with a checkpoint may be killed at any moment and then ends with the very same bits,
 on the same machine with as many threads.
 """
@@ -20,14 +20,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...engine import check_recipe, load_checkpoint, save_checkpoint
+from ...engine import Engine, check_recipe, engine, load_checkpoint, save_checkpoint
 from ...errors import BadInput
 from ..batches import order_of_epoch
 from ..data.packed import ClassifiedTexts, PackedTexts
 from .batched import ENCODERS, right_batched, train_batched
 from .kernels import count_right_dot, train_dot
-from .recipe import Recipe, asked
-from .runs import RunSettings, RunState, TrainedRun, initial_weights
+from .runs import Recipe, RunSettings, RunState, TrainedRun, asked, initial_weights
 
 NAMES = ("embeddings.weight", "context", "output.weight", "affine.weight", "affine.bias")
 Watch = Callable[[int, Mapping[RunSettings, float]], None]
@@ -202,3 +201,59 @@ def _resumed(checkpoint: Path, question: Mapping[str, Any], runs: Sequence[RunSe
     kept = load_checkpoint(checkpoint)
     check_recipe(checkpoint, "sweep", kept["recipe"], question)
     return kept["epoch"], [RunState.resumed(run, state) for run, state in zip(runs, kept["states"], strict=True)]
+
+
+# A sweep spread over an engine: one group for each variant and seed, each with a checkpoint of its own.
+
+
+def groups_of(runs: Sequence[RunSettings]) -> dict[str, list[RunSettings]]:
+    """The runs of each variant and seed, by a name that fits a file.
+
+    >>> list(groups_of([RunSettings("dot", 1), RunSettings("dot", 10), RunSettings("additive", 1, seed=3)]))
+    ['dot-0', 'additive-3']
+    """
+    groups: dict[str, list[RunSettings]] = {}
+    for run in runs:
+        groups.setdefault(f"{run.variant}-{run.seed}", []).append(run)
+    return groups
+
+
+def sweep_groups(
+    data: ClassifiedTexts,
+    runs: Sequence[RunSettings],
+    *,
+    on: str | Engine = "local",
+    options: Mapping[str, Any] | None = None,
+    checkpoints: Path | None = None,
+    **training: Any,
+) -> list[TrainedRun]:
+    """Train groups of runs on an engine, and give all runs in the order they were asked in.
+
+    Args:
+        data: As `sweep` takes it; it travels to each worker once.
+        runs: What is asked of each.
+        on: `local`, where groups follow each other and each has all threads, or `ray`, where workers take them.
+        options: Of the engine, such as `workers` and `threads`.
+        checkpoints: A folder with one checkpoint for each group, which all workers must see.
+        **training: As `sweep` takes them.
+    """
+    groups = groups_of(runs)
+    items = list(enumerate(groups.items()))
+    work = partial(_worker, data, checkpoints, training)
+    found: dict[RunSettings, TrainedRun] = {}
+    for _, trained in engine(on)(work, items, **(options or {})):
+        found |= {run.settings: run for run in trained}
+    return [found[run] for run in runs]
+
+
+def _worker(
+    data: ClassifiedTexts, checkpoints: Path | None, training: Mapping[str, Any]
+) -> Callable[[tuple[str, list[RunSettings]]], list[TrainedRun]]:
+    """What trains one group."""
+
+    def train(group: tuple[str, list[RunSettings]]) -> list[TrainedRun]:
+        name, runs = group
+        file = None if checkpoints is None else checkpoints / f"{name}.safetensors"
+        return sweep(data, runs, checkpoint=file, **training)
+
+    return train

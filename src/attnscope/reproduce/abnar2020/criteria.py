@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
-from ..claims import Claim
-from ..judging import Criterion, judged
+from ..claims import Claim, Criterion, judged
 from .evidence import Evidence
 from .judges import (
     ACCURATE,

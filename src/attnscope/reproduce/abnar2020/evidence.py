@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ..judging import Finding, Unmeasured
+from ..claims import Finding, Unmeasured
 from .scoring import METHODS, Scored
 from .tables import Cell, Correlations
 

@@ -12,7 +12,7 @@ from ...lab.agreement import grammar_examples, read_agreement, split
 from ...lab.data import AgreementExample, build_agreement
 from ...lab.data.examples_file import card_of, words_of
 from ...progress import tokens_done
-from .scales import Scale
+from .paper import Scale
 
 SENTENCES = 3_000
 """Sentences of the shipped grammar."""

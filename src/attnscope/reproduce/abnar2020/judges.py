@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..judging import Finding, Unmeasured
+from ..claims import Finding, Unmeasured
 from .evidence import Counts, Evidence, by_layer, headline, higher, rows_of, share
 from .tables import Cell, Correlations
 

@@ -1,6 +1,6 @@
 """Figure 4: to whom a masked pronoun attends, and which pronoun a masked language model puts there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,10 @@ import pandas as pd
 from ...errors import BadInput
 from ...record import AttentionRecord
 from ...record.words import word_groups, word_labels
-from .attention_graph import maps_by_method
+from ...views.palette import CATEGORICAL
+from ...views.printing import INK, PAGE, QUIET, Plot, drawn_figure, whole_numbers
+from ..document import Block, Code, Figure, Heading, Paragraph, Piece, Table
+from .attention_graph import TITLES, maps_by_method
 
 KINDS = {
     "classifier": "a classifier",
@@ -133,3 +136,106 @@ def pieces_of(record: AttentionRecord, word: str) -> list[int]:
     if len(found) != 1:
         raise BadInput(f"The word “{word}” is not among the words this model reads: {', '.join(labels)}.")
     return found[0]
+
+
+# Figure 4 as it stands in the report: the pronouns a masked language model prefers, and whom the mask attends to.
+
+
+TITLE = "Figure 4: whom a masked pronoun attends to"
+ROW = 1.6
+"""Inches of the panels of one sentence."""
+STYLES: tuple[dict[str, Any], ...] = (
+    {"color": CATEGORICAL[0], "marker": "o", "linestyle": "solid"},
+    {"color": CATEGORICAL[5], "marker": "s", "linestyle": (0, (4, 1.5))},
+)
+"""A pronoun and the word that it would mean have one colour; words are told apart by more than that."""
+TIE = 1e-9
+"""Shares this close are the same: deep flow is saturated, and then often equal for both words."""
+
+
+def pronoun_figure(found: Pronouns) -> Plot:
+    """For each sentence the relative probability of its pronouns, then the shares of its words by layer and method."""
+    with drawn_figure(PAGE, ROW * len(found.sentences)) as figure:
+        parts = figure.subfigures(len(found.sentences), 1, squeeze=False)
+        for part, sentence in zip(parts.flat, found.sentences, strict=True):
+            part.suptitle(sentence.shown, fontsize=8, x=0.01, ha="left", color=INK, fontweight="bold")
+            bars, *panels = part.subplots(1, 1 + len(TITLES), width_ratios=[0.55, *[1] * len(TITLES)])
+            _draw_bars(bars, found.relative(sentence))
+            rows = found.shares[found.shares["sentence"] == sentence.shown]
+            for axes, method in zip(panels, TITLES, strict=True):
+                _draw_lines(axes, rows[rows["method"] == method], list(sentence.words.values()))
+                axes.set_ylim(0, 1.08 * float(rows["share"].max()))
+                axes.set_title(TITLES[method], loc="left", fontsize=8, pad=3)
+                axes.tick_params(labelleft=axes is panels[0])
+            panels[0].set_ylabel("share")
+            panels[-1].legend(loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0.2, handlelength=2.2)
+    return Plot(
+        figure,
+        f"A masked pronoun in {found.model}: left the relative probability of the two pronouns, then what the mask has"
+        " from each word that could be meant, by layer, for raw attention, rollout and flow; heads averaged, the pieces"
+        " of a word summed, flow divided by its sum over the tokens.",
+    )
+
+
+def _draw_bars(axes: Any, relative: dict[str, float]) -> None:
+    colours = [style["color"] for style in STYLES]
+    axes.bar(list(relative), list(relative.values()), 0.6, color=colours)
+    axes.axhline(0.5, color=QUIET, linewidth=0.6, linestyle=(0, (4, 2)))
+    axes.set(ylim=(0, 1), yticks=[0, 0.5, 1], xlim=(-0.6, len(relative) - 0.4))
+    axes.set_ylabel("probability")
+    axes.tick_params(axis="x", length=0)
+
+
+def _draw_lines(axes: Any, rows: pd.DataFrame, words: Sequence[str]) -> None:
+    for word, style in zip(words, STYLES, strict=True):
+        of_word = rows[rows["word"] == word]
+        axes.plot(of_word["layer"], of_word["share"], label=word, linewidth=1, markersize=2.5, **style)
+    axes.xaxis.set_major_locator(whole_numbers(6))
+    axes.set_xlabel("layer")
+
+
+def pronoun_blocks(model: Any | None) -> list[Block]:
+    """Figure 4 for a masked language model, or what is missing where there is none."""
+    if model is not None:
+        return list(_figure_blocks(masked_pronouns(model)))
+    missing: list[Piece] = [
+        "Not drawn: it needs a masked language model, which must be given with ",
+        Code("--model"),
+        ", for example ",
+        Code("--model bert-base-uncased"),
+        " or the folder of one.",
+    ]
+    return [Heading(TITLE, 2), Paragraph(missing)]
+
+
+def _figure_blocks(found: Pronouns) -> Iterator[Block]:
+    yield Heading(TITLE, 2)
+    yield Figure(
+        "fig04_pronouns",
+        pronoun_figure(found),
+        [
+            "A pronoun is masked in ",
+            Code(found.model),
+            (
+                ". In the paper, in the first sentence rollout and flow agree with each other and with the model's"
+                " answer, while raw attention varies much from layer to layer and ends against it; in the second only"
+                " flow agrees. A pronoun has the colour of the word it would mean: look whether the line of the"
+                " likelier pronoun's word is the upper one in the last layer."
+            ),
+        ],
+    )
+    names = ["sentence", "predicted", "it would mean", *(f"{title}, last layer" for title in TITLES.values())]
+    yield Table(names, [_outcome_row(found, sentence) for sentence in found.sentences])
+
+
+def _outcome_row(found: Pronouns, sentence: MaskedSentence) -> list[list[Piece]]:
+    """What is predicted, and for each method the shares of both words and whether they agree with it."""
+    pronoun = found.predicted(sentence)
+    meant = sentence.words[pronoun]
+    cells: list[Piece] = [Code(sentence.shown), f"{pronoun} ({found.relative(sentence)[pronoun]:.2f})", meant]
+    for method in TITLES:
+        shares = found.last(sentence, method)
+        told = ", ".join(f"{word} {share:.3f}" for word, share in shares.items())
+        ahead = shares[meant] - max(share for word, share in shares.items() if word != meant)
+        cells.append(f"{'tie' if abs(ahead) <= TIE else 'agrees' if ahead > 0 else 'differs'}: {told}")
+    return [[cell] for cell in cells]

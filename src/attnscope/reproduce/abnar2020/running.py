@@ -5,11 +5,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ...engine import RECIPE, Store
 from ...errors import BadInput
-from ..judging import without_verdicts
-from ..recipe import RECIPE, check_begun, keep_recipe
-from ..writing import Reproduction, own_folder, write_reproduction
-from .scales import scale_named
+from ..claims import without_verdicts
+from ..writing import WHAT, Reproduction, own_folder, write_reproduction
+from .paper import scale_named
 
 DATA = "data"
 PARSER = "en_core_web_sm"
@@ -47,22 +47,21 @@ def reproduce_abnar2020(
     folder = own_folder(out, resume=resume, begun=(RECIPE, DATA))
     # what runs models takes seconds to import: a slip is told before
     from .criteria import claims_of
-    from .drawing import figures_of
+    from .drawing import figures_of, illustrated
     from .examples import examples_of
-    from .illustrating import illustrated
-    from .pronoun_figure import pronoun_blocks
+    from .pronouns import pronoun_blocks
     from .report import TITLE, report_of
     from .stages import evidence_of, model_of, scores_of, sentiment_of, some_of
 
     pronouns = pronoun_blocks(_loaded(model))
     recipe = {"scale": scale, "corpus": _told(corpus), "parser": parser or PARSER, "limit": limit}
-    check_begun(folder, recipe)
+    store = Store(folder, WHAT, recipe)
     try:
         examples = examples_of(chosen, folder / DATA, corpus=corpus, data=data, parser=parser or PARSER, limit=limit)
     except BadInput:
         _remove_if_empty(folder)
         raise
-    keep_recipe(folder, recipe)
+    store.begin()
     sentiment, about = sentiment_of(folder, chosen, encoder, examples, data)
     models = {seed: model_of(folder, chosen, examples, seed) for seed in chosen.seeds}
     first = models[chosen.seeds[0]]

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -11,14 +12,14 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from ...attribution import flow, gradient, raw, rollout
-from ...evaluation.baselines import position_scores, random_scores
+from ...engine import Store
+from ...evaluation.erasure import position_scores, random_scores
 from ...lab.sentiment import Labelled, labelled_splits
 from ...record import AttentionRecord
-from .correlating import RANKS, correlations
-from .keeping import Item, State, done_in_parts
-from .scoring import shares
+from .scoring import PART, RANKS, State, correlations, shares
 from .tables import TOKENS, Cell, Correlations, scores_of
 
+Item = TypeVar("Item")
 SOURCES = ("maximum", "cls")
 """Whose attention a token gets: the most that any token gives it, as the authors' code has it, or that of [CLS]."""
 MOST_TOKENS = 64
@@ -32,7 +33,8 @@ def sentiment_correlations(
 
     Parts of them are kept in `folder`; `weights` tells this classifier from others.
     """
-    states = done_in_parts(items, partial(_correlated, model), folder, weights, vars, watch)
+    store = Store(folder, "classifier", {"weights": weights})
+    states = list(chain.from_iterable(store.in_parts(items, PART, partial(_correlated, model), vars, watch)))
     values = np.stack([state["values"].numpy() for state in states])
     right = sum(state["right"] for state in states) / len(states)
     return Correlations(None, cells_of(states[0]["layers"]), values), right

@@ -9,10 +9,9 @@ import pandas as pd
 from jaxtyping import Float64
 
 from ...attribution.agreement import rounded
-from ...evaluation.bootstrap import interval, means, resampled_means
+from ...evaluation.tabulating import interval, means, resampled_means
 from ..evenness import evenness
-from .correlating import RANKS, correlations
-from .scoring import BASELINES, METHODS, REFERENCES, Scored
+from .scoring import BASELINES, METHODS, RANKS, REFERENCES, Scored, correlations
 
 TOKENS = ("all", "words")
 """All tokens, as the authors rank them; and the words alone, without [CLS] and the verb's place."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from ..document import Block, Heading, Paragraph, Table, Words
-from .evidence import Evidence
+from .measuring import Evidence
 from .paper import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TABLE_7, TABLE_8, TABLE_10, TABLE_11, TITLES, InPaper
 
 PAIRS = {

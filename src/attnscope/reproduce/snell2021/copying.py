@@ -1,7 +1,7 @@
 """Copying, Figure 3 and section 6.2: what is learned by seed, and the lexical probe under uniform attention."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import torch
 from ...lab.copying_training import CopyingAccuracy, CopyingLexical, train_copying
 from ...lab.data.copying import CopyingTask, copying_task
 from ...lab.models import Seq2Seq
-from .kept_runs import Rows, all_runs, kept_folder, once
+from .kept_runs import Rows, all_runs, stage
 
 TASKS = ("same", "choice", "mixture", "reordered")
 """Permutations of the same words, some of half as many again, one of two sets, and a fixed order of the output."""
@@ -72,8 +72,7 @@ def copying(folder: Path, scale: CopyingScale, engine: str = "local") -> pd.Data
         if seed < scale.seeds.get(task, 0)
     ]
     runs += [CopyingRun(task, "uniform", seed) for seed in range(scale.uniform_seeds) for task in PROBED]
-    # the workers of a cluster stand in folders of their own
-    worker = partial(_worker, kept_folder(folder.resolve(), asdict(scale)), scale)
+    worker = partial(_worker, folder.resolve(), scale)  # the workers of a cluster stand in folders of their own
     return pd.DataFrame(all_runs("Copying", worker, runs, engine))
 
 
@@ -83,7 +82,7 @@ def _worker(folder: Path, scale: CopyingScale) -> "partial[Rows]":
 
 def one_run(folder: Path, scale: CopyingScale, run: CopyingRun) -> Rows:
     """What was seen of a run, trained now, gone on with, or kept from before."""
-    return once(folder / f"{run.task}-{run.attention}-{run.seed}.json", partial(_trained, scale, run))
+    return stage(folder, scale).grow(f"{run.task}-{run.attention}-{run.seed}", partial(_trained, scale, run))
 
 
 def _trained(scale: CopyingScale, run: CopyingRun, checkpoint: Path) -> Rows:

@@ -1,7 +1,7 @@
 """Several heads, Figure 6: good and bad initialisations of a head, found by trial, and eight of them together."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ...lab.data.copying import CopyingTask
 from ...lab.models import Seq2Seq
 from ...lab.models.seq2seq import HEADS
 from ...lab.models.seq2seq_attention import AttentionHead
-from .kept_runs import Rows, all_runs, kept_folder, once
+from .kept_runs import Rows, all_runs, stage
 
 GOOD, BAD = 0.95, 0.6
 """A head is good above the first accuracy at some check, bad below the second at the last one, for all data seeds."""
@@ -80,7 +80,7 @@ def heads(folder: Path, scale: HeadsScale, engine: str = "local") -> tuple[pd.Da
     kind for which there were too few heads is not in it. The second has one row for each head, data seed and step, and
     in `found` what the head is: good, bad or neither.
     """
-    folder = kept_folder(folder.resolve(), asdict(scale))
+    folder = folder.resolve()
     tried = _tried(folder, scale, engine)
     found = tried.groupby("head")["found"].first()
     bad, good = (found.index[found == kind].tolist() for kind in ("bad", "good"))
@@ -172,7 +172,7 @@ def _worker(folder: Path, scale: HeadsScale) -> "partial[Rows]":
 def one_run(folder: Path, scale: HeadsScale, run: HeadsRun) -> Rows:
     """What was seen of a run, trained now, gone on with, or kept from before."""
     name = "-".join(map(str, run.heads))
-    return once(folder / f"{name}-on-{run.data_seed}.json", partial(_trained, scale, run))
+    return stage(folder, scale).grow(f"{name}-on-{run.data_seed}", partial(_trained, scale, run))
 
 
 def begun(scale: HeadsScale, numbers: Sequence[int]) -> Seq2Seq:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from scipy.stats import norm
 
-from ..judging import Finding, Unmeasured
-from .evidence import Evidence
+from ..claims import Finding, Unmeasured
+from .measuring import Evidence
 
 CERTAIN = 0.05
 HALF = 0.5

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from ..judging import Finding, Unmeasured
-from .evidence import Evidence
+from ..claims import Finding, Unmeasured
+from .measuring import Evidence
 
 LEARNED = 0.95
 """The accuracy from which a task counts as learned."""

@@ -2,19 +2,66 @@
 
 import math
 from collections.abc import Container, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
+from ...errors import BadInput
 from ...lab.copying_training import LOOKED_AT, RATE
-from ...lab.data.keyword import KeywordTask
 from ...lab.models import RecurrentClassifier
-from ...lab.rates import constant
-from ...lab.train import Measurement, adam, train
-from .kept_runs import Rows, all_runs, kept_folder, once
+from ...lab.train import Measurement, adam, constant, train
+from ...lab.vocabulary import Vocabulary
+from .kept_runs import Rows, all_runs, stage
+
+# Endless sequences in two classes: the positive ones hold a keyword, once (Snell et al. 2021, section 6.1).
+
+
+SPECIAL = {"pad": "[PAD]", "unk": "[UNK]"}
+"""A sequence begins and ends with words, so that its last state is the state at a word."""
+
+
+@dataclass(frozen=True)
+class KeywordTask:
+    """Sequences of `length` words out of `words`, drawn with replacement; the keyword is "1".
+
+    >>> ids, classes, places = KeywordTask(length=5, words=4).batch(6, seed=0, step=0)
+    >>> tuple(ids.shape), classes.tolist(), bool((places[classes == 0] == -1).all())
+    ((6, 5), [1, 1, 1, 0, 0, 0], True)
+    """
+
+    length: int = 40
+    words: int = 40
+
+    def __post_init__(self) -> None:
+        if self.length < 1 or self.words < 2:
+            raise BadInput(f"A sequence has a word and a language two: length={self.length}, words={self.words}.")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words, named by their numbers; the keyword is the first."""
+        return Vocabulary([str(number + 1) for number in range(self.words)], special=SPECIAL)
+
+    def batch(
+        self, rows: int, seed: int, step: int
+    ) -> tuple[Int[Tensor, "row place"], Int[Tensor, " row"], Int[Tensor, " row"]]:
+        """Sequences, their classes (half of them 1, first), and the keyword's place, -1 where there is none.
+
+        They depend on the seed and the step alone. Words that are not the keyword are uniform over the others, which is
+        what the paper's rejection of sequences gives: given how often the keyword appears, the others stay uniform.
+        """
+        random = np.random.default_rng([seed, step])
+        ids = random.integers(1, self.words, (rows, self.length)) + len(SPECIAL)
+        classes = (np.arange(rows) < rows - rows // 2).astype(np.int64)
+        places = np.where(classes == 1, random.integers(self.length, size=rows), -1)
+        positive = np.flatnonzero(classes)
+        ids[positive, places[positive]] = len(SPECIAL)
+        return torch.from_numpy(ids), torch.from_numpy(classes), torch.from_numpy(places)
 
 
 @dataclass(frozen=True)
@@ -55,7 +102,7 @@ def locality(folder: Path, scale: LocalityScale, engine: str = "local") -> pd.Da
     `last` is at the last one (γ_L).
     Sequences whose keyword stands in the last place, or before it, are left out, so that the four are four places.
     """
-    worker = partial(_worker, kept_folder(folder.resolve(), asdict(scale)), scale)
+    worker = partial(_worker, folder.resolve(), scale)
     return pd.DataFrame(all_runs("Locality", worker, list(range(scale.seeds)), engine))
 
 
@@ -65,7 +112,7 @@ def _worker(folder: Path, scale: LocalityScale) -> "partial[Rows]":
 
 def one_run(folder: Path, scale: LocalityScale, seed: int) -> Rows:
     """What was seen of a seed, trained now, gone on with, or kept from before."""
-    return once(folder / f"{seed}.json", partial(_trained, scale, seed))
+    return stage(folder, scale).grow(f"{seed}", partial(_trained, scale, seed))
 
 
 @dataclass(frozen=True, eq=False)

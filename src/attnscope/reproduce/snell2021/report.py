@@ -6,13 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..claims import Claim
+from ..claims import Claim, claims_blocks, details_blocks
 from ..document import Block, Document, Figure, Heading, Paragraph, Table, Words
-from ..telling import claims_blocks, details_blocks
 from .agreement_tables import agreement_tables
 from .drawing import agreement_curves, copying_curves, head_curves, locality_curves
-from .evidence import Evidence
-from .measuring import Measured
+from .measuring import Evidence, Measured
 from .paper import NETWORK_BLEU, OPTIMAL_AGREEMENT, OPTIMAL_BLEU, TABLE_9, TITLE, TITLES
 from .theory import COPIED
 

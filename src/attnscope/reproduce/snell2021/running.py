@@ -1,13 +1,14 @@
 """The experiment: every stage in the order of what matters most, the claims, and the report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from ...corpora import dataset
+from ...engine import RECIPE, Store
 from ...errors import BadInput
-from ..judging import without_verdicts
-from ..recipe import RECIPE, check_begun, keep_recipe, kept_recipe
-from ..writing import Reproduction, own_folder, write_reproduction
+from ..claims import without_verdicts
+from ..writing import WHAT, Reproduction, own_folder, write_reproduction
 
 DERIVED = ("proxy-is-logistic", "initial-gradient-is-cooccurrence", "optimal-attention-may-avoid-largest-beta")
 """Claims about equations, which a toy shows as well as any model."""
@@ -15,6 +16,8 @@ TOY = (
     "Texts and pairs are made up and the models small: this run shows that the experiment works, and is not meant to "
     "confirm the paper's claims."
 )
+DONE = "done"
+"""The part that names the stages that are done."""
 STAGES = ("copying", "locality", "theory", "classification", "heads", "translation")
 
 
@@ -41,11 +44,8 @@ def reproduce_snell2021(
     """
     asked = _asked(stages)
     folder = own_folder(out, resume=resume, begun=(RECIPE,))
-    done = kept_recipe(folder).get("stages", [])
-    asked = tuple(stage for stage in STAGES if stage in (*asked, *done))
     from ...engine import engine as engine_named
     from ...lab.word_vectors import said_vectors
-    from .available import missing_data
     from .criteria import claims_of
     from .measuring import measured, wanted_data
     from .paper import TITLE
@@ -55,12 +55,14 @@ def reproduce_snell2021(
     chosen = scale_named(scale)
     engine_named(engine)  # so that a wrong name is told before anything is written
     vectors = said_vectors(vectors)
-    missing = {} if chosen.toy else missing_data(wanted_data(asked, chosen), data)
     recipe = {"scale": scale, "vectors": None if vectors is None else Path(vectors).name}
-    check_begun(folder, recipe)
-    keep_recipe(folder, {**recipe, "stages": done})
+    store = Store(folder, WHAT, recipe)
+    done = store.find(DONE) or ()
+    asked = tuple(stage for stage in STAGES if stage in (*asked, *done))
+    missing = {} if chosen.toy else missing_data(wanted_data(asked, chosen), data)
+    store.begin()
     found = measured(folder, chosen, asked, engine, data, missing, vectors)
-    keep_recipe(folder, {**recipe, "stages": list(asked)})
+    store.keep(DONE, list(asked))
     caution = TOY if chosen.toy else ""
     claims = without_verdicts(claims_of(found.evidence), caution, DERIVED)
     facts = {
@@ -83,3 +85,24 @@ def _asked(stages: str | Sequence[str] | None) -> tuple[str, ...]:
     if unknown := [name for name in named if name not in STAGES]:
         raise BadInput(f"There is no stage {unknown[0]!r}: choose of {', '.join(STAGES)}.")
     return tuple(stage for stage in STAGES if stage in named)
+
+
+# Which data sets can be had: what is missing is told before anything is trained, and left out with its reason.
+
+
+NAMES = {"sms": "sms_spam"}
+"""Data sets that lie under another name than they have in tables."""
+
+
+def missing_data(names: Iterable[str], data: str | Path | None) -> dict[str, str]:
+    """Why each data set that is not there is not; it is bad input if none is there."""
+    wanted = list(names)
+    missing: dict[str, str] = {}
+    for name in wanted:
+        try:
+            dataset(NAMES.get(name, name), data)
+        except BadInput as reason:
+            missing[name] = str(reason)
+    if wanted and len(missing) == len(wanted):
+        raise BadInput(missing[wanted[0]])
+    return missing

@@ -6,7 +6,7 @@ of IBM Model 1. A run keeps snapshots of the same sentences of training and vali
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ...lab.data.multi30k import multi30k
-from ...lab.data.translation import TranslatedPart, TranslatedTexts, translation_statistics
-from ...lab.data.word_for_word import word_for_word
+from ...lab.data.translation import TranslatedPart, TranslatedTexts, multi30k, translation_statistics, word_for_word
 from ...lab.models.seq2seq import TRANSLATION, Seq2Seq
 from ...lab.snapshots import Snapshot, SnapshotProbe, save_snapshot
 from ...lab.translation_looks import TranslationLook, bag_rows, source_rows
 from ...lab.translation_training import train_translation, train_translation_bag
-from .kept_runs import Rows, all_runs, kept_folder, once
+from .kept_runs import Rows, all_runs, stage
 from .translation_tables import TranslationRuns, agreements_of, worth_of
 
 EARLY = (0, 50, 100, 500, 1000, 1500)
@@ -110,7 +108,7 @@ def translation(
 
     Performance has a row for each run, part and checkpoint. `data` is where data sets lie, before $ATTNSCOPE_DATA.
     """
-    place = kept_folder(folder.resolve(), asdict(scale))  # the workers of a cluster stand in folders of their own
+    place = folder.resolve()  # the workers of a cluster stand in folders of their own
     # here first, so that the subwords are learned once
     found = translation_data(place, scale, data)
     runs = [TranslationRun("learned", 0), TranslationRun("learned", 1)]
@@ -148,7 +146,7 @@ def _worker(folder: Path, scale: TranslationScale, data: str | Path | None) -> "
 def one_run(folder: Path, scale: TranslationScale, data: TranslationData, run: TranslationRun) -> Rows:
     """How well a run did at its checkpoints, trained now, gone on with, or kept from before."""
     train = _train_proxy if run.kind == "proxy" else _train_model
-    return once(folder / f"{run.name}.json", partial(train, folder / run.name, scale, data, run))
+    return stage(folder, scale).grow(run.name, partial(train, folder / run.name, scale, data, run))
 
 
 def _train_model(

@@ -19,8 +19,7 @@ from ...lab.data.translation import TranslatedPart, TranslatedTexts
 from ...lab.models.word_translation import WordTranslation
 from ...lab.snapshots import Snapshot, load_snapshot, load_snapshots
 from ...lab.translation_looks import source_rows, translation_rows
-from .contexts import contexts_of
-from .row_agreement import row_agreement
+from .row_agreement import contexts_of, row_agreement
 
 Table = Float[Tensor, "row position"]
 A, B = 0, 1

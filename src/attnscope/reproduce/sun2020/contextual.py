@@ -7,28 +7,139 @@ first epoch that is best on dev. "Local" scores of a word are the means over its
 ones (without that word in their names) those of the word alone as a text.
 """
 
+import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float, Float16
 from torch import Tensor
 
-from ...capture import InstrumentedModel
-from ...files import written_atomically
+from ...capture import InstrumentedModel, load
+from ...capture.batching import by_length
+from ...capture.evaluating import evaluated
+from ...capture.reading import source_of
+from ...engine import Store
+from ...errors import BadInput
+from ...lab.batches import order_of_epoch
 from ...lab.data import ClassifiedTexts, PackedTexts
 from ...lab.models import AttentionClassifier
+from ...lab.polarity import WordScores, padded_batches, scores_alone
 from ...lab.token_classes import class_counts, gamma
+from ...lab.vocabulary import Vocabulary
 from ...progress import items_done, working
-from ..recipe import check_begun, keep_recipe
-from .contextual_training import Reading, ReadTexts, accuracy, scores_of, trained_on, weights_of
-from .encoder_states import encoder_named, kept_states
+from ...record.words import WordIds
 from .scales import Scale
-from .summaries import comparisons
-from .word_tables import MATCHED, NEGATIVE, OUTLIER, POSITIVE, kinds_of
+from .word_tables import MATCHED, NEGATIVE, OUTLIER, POSITIVE, comparisons, kinds_of
+
+# A classifier trained on the states of a frozen encoder: its two vectors V and W, by the authors' recipe.
+
+
+RATE, RATE_DECAY, TRAINING_BATCH = 0.02, 0.001, 100
+TOGETHER = 4096
+"""States that are scored at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTexts:
+    """Texts with the state of every occurrence of a word, in the order of `texts.tokens`."""
+
+    texts: PackedTexts
+    states: Float16[Tensor, "occurrence width"]
+
+    @property
+    def occurrences(self) -> PackedTexts:
+        """The same texts with numbers of occurrences in place of those of words."""
+        return PackedTexts(np.arange(len(self.states), dtype=np.int32), self.texts.starts, self.texts.labels)
+
+    def batches(self) -> Iterator[tuple[Float[Tensor, "text token width"], Bool[Tensor, "text token"]]]:
+        """States of texts in their order, some at a time with padding, and where words are."""
+        for numbers, real in padded_batches(self.occurrences, TRAINING_BATCH):
+            yield self.states[numbers].float(), real
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """All that an encoder has read: the texts, and words alone."""
+
+    parts: dict[str, ReadTexts]
+    alone: Float16[Tensor, "word width"]
+    words: np.ndarray
+    """The numbers of the words that were read alone."""
+
+
+def trained_on(
+    reading: Reading, classes: Sequence[str], seed: int, epochs: int, patience: int | None
+) -> tuple[AttentionClassifier, int]:
+    """The classifier with the weights of the first epoch that is best on dev, and the number of that epoch, from 1."""
+    train, width = reading.parts["train"], reading.alone.shape[1]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        # states come from the encoder, so that the model needs no words of its own
+        model = AttentionClassifier(Vocabulary([]), scaling=math.sqrt(width), classes=classes, width=width)
+        optimizer = torch.optim.Adagrad([model.context, model.output.weight], lr=RATE, lr_decay=RATE_DECAY)
+        best, best_epoch, kept = -1.0, 0, {}
+        for epoch in range(epochs):
+            model.train()
+            order = order_of_epoch(seed, epoch, len(train.texts))
+            for start in range(0, len(order), TRAINING_BATCH):
+                chosen = order[start : start + TRAINING_BATCH]
+                numbers, real = map(torch.from_numpy, train.occurrences.padded(chosen))
+                logits = logits_of(model, train.states[numbers].float(), real)
+                optimizer.zero_grad()
+                model.loss(logits, torch.from_numpy(train.texts.labels[chosen])).backward()
+                optimizer.step()
+            right = accuracy(model, reading.parts["dev"])
+            if right > best:
+                best, best_epoch = right, epoch + 1
+                kept = {name: value.clone() for name, value in model.state_dict().items()}
+            if patience is not None and epoch + 1 - best_epoch >= patience:
+                break
+    model.load_state_dict(kept)
+    return model.eval(), best_epoch
+
+
+def logits_of(
+    model: AttentionClassifier, states: Float[Tensor, "text token width"], real: Bool[Tensor, "text token"]
+) -> Float[Tensor, "text logit"]:
+    """The classifier on states in place of embeddings."""
+    values, scores = model.values_and_scores(model.embedding_dropout(states), real)
+    pooled = torch.einsum("bt,btw->bw", model.attention(scores, real)[0], values)
+    logits: Tensor = model.output(model.output_dropout(pooled))
+    return logits
+
+
+@torch.no_grad()
+def accuracy(model: AttentionClassifier, read: ReadTexts) -> float:
+    """The share of texts that the classifier gets right."""
+    model.eval()
+    told = torch.cat([model.predicted(logits_of(model, states, real)) for states, real in read.batches()])
+    return float((told.numpy() == read.texts.labels).mean())
+
+
+@torch.no_grad()
+def scores_of(model: AttentionClassifier, states: Float16[Tensor, "token width"]) -> WordScores:
+    """The polarity s = h · W and the attention score a = h · V / λ of every state."""
+    found = [scores_alone(model, part.float()) for part in states.split(TOGETHER)]
+    polarity, attention = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return WordScores(polarity, attention)
+
+
+@torch.no_grad()
+def weights_of(model: AttentionClassifier, read: ReadTexts) -> Float[Tensor, " occurrence"]:
+    """α of every occurrence."""
+    model.eval()
+    found = [
+        model.attention(model.values_and_scores(states, real)[1], real)[0][real] for states, real in read.batches()
+    ]
+    return torch.cat(found)
+
 
 VARIANT = "contextual"
 PARTS = ("train", "dev", "test")
@@ -47,21 +158,19 @@ def contextual_words(
     place = folder / f"{data.name}-{VARIANT}"
     training = {name: value for name, value in scale.training("dot").items() if name != "width"}
     recipe = {"encoder": Path(encoder).name, **training}
-    check_begun(place, recipe)
-    files = {seed: place / f"seed-{seed}.parquet" for seed in seeds}
-    if missing := [seed for seed in seeds if not files[seed].exists()]:
+    store = Store(place, "study", recipe)
+    tables = {seed: store.find_table(f"seed-{seed}") for seed in seeds}
+    if missing := [seed for seed in seeds if tables[seed] is None]:
         with working("Loading the encoder"):
             model = encoder_named(str(encoder))
-        keep_recipe(place, recipe)
+        store.begin()
         reading = read_by(model, data, place / "states")
         with items_done("Classifiers on the encoder") as watch:
             for done, seed in enumerate(missing):
                 watch(done, len(missing))
-                table = run_of(data, reading, seed, **training)
-                with written_atomically(files[seed]) as temporary:
-                    table.to_parquet(temporary)
+                tables[seed] = store.keep_table(f"seed-{seed}", run_of(data, reading, seed, **training))
         shutil.rmtree(place / "states", ignore_errors=True)
-    return pd.concat([pd.read_parquet(file) for file in files.values()], ignore_index=True)
+    return pd.concat(tables.values(), ignore_index=True)
 
 
 def read_by(model: InstrumentedModel, data: ClassifiedTexts, folder: Path) -> Reading:
@@ -161,3 +270,65 @@ def contextual_finding(words: pd.DataFrame) -> str:
         f"neutral ones of like frequency in {told('local_attention', *attended)} of pairs by their occurrences, and in "
         f"{told('attention', *attended)} alone. Test accuracy is {right:.3f}."
     )
+
+
+# What a frozen encoder makes of each word in its text: its last hidden state, kept on disk part by part.
+
+
+PART, BATCH = 512, 32
+"""Texts between two looks at the disk, some seconds of work; and texts that run together."""
+
+
+def encoder_named(encoder: str) -> InstrumentedModel:
+    """The body of a Hugging Face model, by its folder or hub name; a head on it would only cost time."""
+    model = load(encoder)
+    if model.reader.has_both_sides:
+        raise BadInput(f"{encoder} is an encoder with a decoder: give one that only reads, such as a BERT.")
+    body: Any = model.model.base_model
+    return model if body is model.model else load(body, tokenizer=model.tokenizer)
+
+
+def kept_states(
+    model: InstrumentedModel, texts: Sequence[Sequence[str]], folder: Path, watch: Callable[[int, int], None]
+) -> Float16[Tensor, "word width"]:
+    """The states of the words of all texts behind each other, in half precision: two bytes a number, as on disk.
+
+    Parts are kept in `folder`, and what is kept is not computed again; parts of other texts or of another model are
+    refused. `watch` is told how many texts are done, and of how many.
+    """
+    store = Store(folder, "encoder", {"encoder": Path(model.name).name})
+
+    def read(part: Sequence[Sequence[str]], _start: int) -> Tensor:
+        return torch.cat(word_states(model, list(map(list, part)))).half()
+
+    return torch.cat(list(store.in_parts(texts, PART, read, list, watch)))
+
+
+def word_states(model: InstrumentedModel, texts: Sequence[list[str]]) -> list[Float[Tensor, "word width"]]:
+    """The last hidden states of the words of each text: the mean over the pieces of a word, special tokens left out."""
+    reader = model.reader
+    sources = [source_of(reader, words, longest=reader.longest, truncate=False) for words in texts]
+    found: dict[int, Tensor] = {}
+    with torch.no_grad(), evaluated(model.model, model.model):
+        for batch in by_length([len(source) for source in sources], BATCH if reader.takes_padding else 1):
+            hidden = model.model(**reader.batched([sources[place].inputs for place in batch])).last_hidden_state
+            for place, states in zip(batch, hidden.float().cpu(), strict=True):
+                found[place] = means_of_pieces(states, sources[place].word_ids, len(texts[place]))
+    return [found[place] for place in range(len(texts))]
+
+
+def means_of_pieces(
+    states: Float[Tensor, "token width"], word_ids: WordIds, words: int
+) -> Float[Tensor, "{words} width"]:
+    """The mean state of the pieces of each word; tokens behind the last one are padding.
+
+    A word that the tokenizer makes nothing of has zeros, and so no polarity and no attention score.
+
+    >>> means_of_pieces(torch.tensor([[9.0], [1.0], [3.0], [5.0], [9.0]]), (None, 0, 0, 1), 2).tolist()
+    [[2.0], [5.0]]
+    """
+    places = torch.tensor([place for place, word in enumerate(word_ids) if word is not None])
+    owners = torch.tensor([word for word in word_ids if word is not None])
+    sums = states.new_zeros(words, states.shape[1]).index_add_(0, owners, states[places])
+    pieces = torch.bincount(owners, minlength=words).clamp(min=1)
+    return sums / pieces[:, None]

@@ -9,9 +9,8 @@ import pandas as pd
 from ...views.palette import CATEGORICAL
 from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
 from .paper import NAMES, TITLES, accuracy_in_paper
-from .ranks import compared
 from .scales import SCALINGS
-from .word_tables import MATCHED, NEGATIVE, NEUTRAL, POSITIVE
+from .word_tables import MATCHED, NEGATIVE, NEUTRAL, POSITIVE, compared
 
 INKS = {POSITIVE: CATEGORICAL[0], NEGATIVE: CATEGORICAL[5], NEUTRAL: QUIET, MATCHED: INK}
 LABEL_INKS = (CATEGORICAL[0], CATEGORICAL[5], CATEGORICAL[2])

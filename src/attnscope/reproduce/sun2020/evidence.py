@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..judging import Unmeasured
+from ..claims import Unmeasured
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ..judging import Finding, Unmeasured
+from ..claims import Finding, Unmeasured
 from .evidence import Evidence, WordsOfRun
-from .ranks import Compared, compared
 from .scales import PENALTIES, SCALINGS
 from .sweeping import LARGE, MODERATE
-from .word_tables import NEGATIVE, NEUTRAL, OUTLIER, POSITIVE
+from .word_tables import NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, Compared, compared
 
 SMALLEST, ONE = SCALINGS[0], SCALINGS[1]
 COLLAPSE, POOR, FLAT, BARELY = 0.15, 0.03, 0.04, 0.05

@@ -14,17 +14,18 @@ import numpy as np
 import pandas as pd
 import torch
 
+from ...engine import Store
 from ...lab.data import ClassifiedTexts, synthetic_polarity
 from ...lab.models import AttentionClassifier
-from ...lab.polarity_training import curves
+from ...lab.polarity_training import curves, train_watched
 from ...lab.probes import WatchedTerms
 from ...lab.sweep import Recipe, RunSettings, begun, train_epoch
 from ...progress import items_done
-from .kept_rows import Rows, kept_rows
 from .scales import Scale
-from .sweeping import MODERATE
-from .word_tables import NEGATIVE, NEUTRAL, POSITIVE
+from .sweeping import LARGE, MODERATE
+from .word_tables import NEGATIVE, NEUTRAL, POSITIVE, kinds_of
 
+Rows = list[dict[str, Any]]
 RATE, BATCH = 0.015, 200
 STEADY = 1e8
 """Adagrad divides a step by √Σg² + ε. Beside an ε this large the sum is nothing, and with a rate ε times as large what
@@ -42,9 +43,9 @@ LOOKS = 50
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One run on made-up sentences, and the file that keeps what was seen of it."""
+    """One run on made-up sentences, and the name by which what was seen of it is kept."""
 
-    path: Path
+    name: str
     data: ClassifiedTexts
     settings: RunSettings
     epochs: int
@@ -61,9 +62,8 @@ def made_up_runs(folder: Path, scale: Scale, seeds: Sequence[int]) -> tuple[pd.D
             for seed in seeds:
                 said = RunSettings("dot", MODERATE, seed, penalty=penalty)
                 told = {"set": name, "penalty": penalty, "seed": seed}
-                path = folder / f"{name}-{penalty:g}-{seed}.json"
-                runs.append(_Run(path, data, said, scale.made_up_epochs, scale.width, told))
-    seen = _all_seen(runs, "Made-up sentences")
+                runs.append(_Run(f"{name}-{penalty:g}-{seed}", data, said, scale.made_up_epochs, scale.width, told))
+    seen = _all_seen(folder, runs, "Made-up sentences")
     drawn = [run.told | row for run, rows in zip(runs, seen, strict=True) for row in curves(rows)]
     return _ends(runs, seen), pd.DataFrame(drawn)
 
@@ -74,28 +74,24 @@ def skewed_runs(folder: Path, scale: Scale) -> pd.DataFrame:
     for share in SHARES:
         data = synthetic_polarity(positive_share=share, **scale.made_up)
         for seed in BEGINNINGS:
-            path, said = folder / f"share-{share:g}-{seed}.json", RunSettings("dot", MODERATE, seed)
-            runs.append(_Run(path, data, said, scale.skew_epochs, scale.width, {"share": share, "seed": seed}))
-    return _ends(runs, _all_seen(runs, "Skewed sentences"))
+            name, said = f"share-{share:g}-{seed}", RunSettings("dot", MODERATE, seed)
+            runs.append(_Run(name, data, said, scale.skew_epochs, scale.width, {"share": share, "seed": seed}))
+    return _ends(runs, _all_seen(folder, runs, "Skewed sentences"))
 
 
 def _ends(runs: Iterable[_Run], seen: Iterable[Rows]) -> pd.DataFrame:
     return pd.DataFrame([run.told | rows[-1] for run, rows in zip(runs, seen, strict=True)]).drop(columns="probe")
 
 
-def _all_seen(runs: Sequence[_Run], title: str) -> list[Rows]:
-    """What was seen of each run; those that are left go side by side."""
+def _all_seen(folder: Path, runs: Sequence[_Run], title: str) -> list[Rows]:
+    """What was seen of each run, trained now or before; those that are left go side by side."""
+    store = Store(folder, "study", {})
     with ThreadPoolExecutor(torch.get_num_threads()) as pool, items_done(title) as watch:
         found = []
-        for number, rows in enumerate(pool.map(_seen, runs)):
+        for number, rows in enumerate(pool.map(lambda run: store.once(run.name, lambda: _watched(run)), runs)):
             watch(number + 1, len(runs))
             found.append(rows)
         return found
-
-
-def _seen(run: _Run) -> Rows:
-    """What the probe saw of one run, trained now or before."""
-    return kept_rows(run.path, partial(_watched, run))
 
 
 def _watched(run: _Run) -> Rows:
@@ -125,3 +121,34 @@ def _looked_at(run: _Run, step: int, weights: dict[str, np.ndarray]) -> dict[str
 def _numbers(data: ClassifiedTexts, kind: str) -> np.ndarray:
     """The words of a kind, which have it in their names."""
     return np.array([number for number, word in enumerate(data.vocabulary.tokens) if word.startswith(kind)])
+
+
+# What drives the scores of words while a classifier learns from real text: the terms A to F over the first epochs.
+
+
+TERM_EPOCHS, TERM_LOOKS, TERM_SEED = 8, 40, 1
+
+
+def term_curves(folder: Path, data: ClassifiedTexts, scale: Scale) -> pd.DataFrame:
+    """Rows of scaling (λ), step, quantity, name, group and value."""
+    drawn = []
+    for scaling in (MODERATE, LARGE):
+        rows = Store(folder, "study", {}).grow(f"terms-{scaling:g}", partial(_watched_terms, data, scaling, scale))
+        drawn += [{"scaling": scaling, **row} for row in curves(rows)]
+    return pd.DataFrame(drawn)
+
+
+def _watched_terms(data: ClassifiedTexts, scaling: float, scale: Scale, checkpoint: Path) -> Rows:
+    """What the probe sees of a run that is trained now."""
+    steps = TERM_EPOCHS * -(-len(data.train) // 100)
+    looks = {round(look * steps / TERM_LOOKS) for look in range(TERM_LOOKS + 1)}
+    chosen = {kind: numbers for kind, numbers in kinds_of(data).items() if kind in {POSITIVE, NEGATIVE, NEUTRAL}}
+    _, log = train_watched(
+        data,
+        lambda: AttentionClassifier(data.vocabulary, scaling=scaling, classes=data.classes, width=scale.width),
+        checkpoint,
+        epochs=TERM_EPOCHS,
+        seed=TERM_SEED,
+        probes=lambda model: [WatchedTerms(model, data.train, chosen, steps=looks)],
+    )
+    return [row for row in log if "probe" in row]

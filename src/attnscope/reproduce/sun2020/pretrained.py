@@ -19,18 +19,16 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from ...engine import UNFINISHED, Store
 from ...errors import BadInput
-from ...files import written_atomically
 from ...lab.data import ClassifiedTexts
 from ...lab.polarity import global_scores
 from ...lab.sweep import RunSettings, TrainedRun, initial_weights, sweep
 from ...lab.token_classes import class_counts, token_classes
 from ...lab.word_vectors import WordVectors, word_vectors
-from ..recipe import check_begun, keep_recipe
-from .ranks import compared
 from .scales import Scale
 from .sweeping import MODERATE
-from .word_tables import model_of
+from .word_tables import compared, model_of
 
 NEAR = 0.6
 """The least cosine to the nearest polar word: on SST it parts rare words into halves."""
@@ -63,29 +61,27 @@ def pretrained_words(
     if scale.toy and vectors is None:
         return None
     place = folder / f"{data.name}-pretrained"
-    kept = place / "words.parquet"
     said = None if vectors is None else Path(vectors).name
     training = {name: value for name, value in scale.training("dot").items() if name != "width"}
     recipe = {"vectors": said, "seeds": list(seeds), **training}
-    check_begun(place, recipe)
-    if kept.exists():
-        return pd.read_parquet(kept)
+    store = Store(place, "study", recipe)
+    if (kept := store.find_table("words")) is not None:
+        return kept
     found = word_vectors(vectors, data.vocabulary.words)
     if found is None:
         return None
-    keep_recipe(place, recipe)
+    store.begin()
     rare = rare_words(data, found)
     tables = []
     for seed in seeds:
         for beginning, begun in beginnings(data, found, seed).items():
-            checkpoint = place / "unfinished" / f"{beginning}-{seed}.safetensors"
+            checkpoint = place / UNFINISHED / f"{beginning}-{seed}.safetensors"
             settings = [RunSettings("dot", MODERATE, seed)]
             (run,) = sweep(data, settings, width=found.width, vectors=begun, checkpoint=checkpoint, **training)
             tables.append(_scored(data, run, found.width, rare).assign(beginning=beginning, seed=seed))
-    with written_atomically(kept) as temporary:
-        pd.concat(tables, ignore_index=True).to_parquet(temporary)
-    shutil.rmtree(place / "unfinished", ignore_errors=True)
-    return pd.read_parquet(kept)
+    words = store.keep_table("words", pd.concat(tables, ignore_index=True))
+    shutil.rmtree(place / UNFINISHED, ignore_errors=True)
+    return words
 
 
 def beginnings(data: ClassifiedTexts, found: WordVectors, seed: int) -> dict[str, Float64[Tensor, "word width"]]:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from ...views import learning
-from ..claims import Claim
+from ..claims import Claim, claims_blocks, details_blocks
 from ..document import Block, Document, Figure, Heading, Paragraph, Table, Words
-from ..telling import claims_blocks, details_blocks
 from .drawing import accuracy_over_scaling, gap_over_product, score_distributions, skew_curve, weight_boxes
 from .evidence import Evidence
 from .paper import NAMES, TABLE_1, TITLES, accuracy_in_paper

@@ -1,12 +1,21 @@
 """The experiment: train every cell of Table 2, look at the words, judge the claims, write the report."""
 
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from ..judging import without_verdicts
-from ..recipe import RECIPE, check_begun, keep_recipe
-from ..writing import Reproduction, own_folder, write_reproduction
-from .scales import VARIANTS, scale_named
+import pandas as pd
+
+from ...engine import RECIPE, Store
+from ...lab.data import ClassifiedTexts
+from ..claims import without_verdicts
+from ..document import Block, Figure, Heading, Paragraph
+from ..writing import WHAT, Reproduction, own_folder, write_reproduction
+from .contextual import contextual_finding, contextual_words
+from .drawing import score_distributions
+from .pretrained import pretrained_finding, pretrained_runs
+from .scales import VARIANTS, Scale, scale_named
+from .word_tables import comparisons
 
 TOY = (
     "The sentences are made up and the models small: this run shows that the experiment works, and is not meant to "
@@ -38,21 +47,18 @@ def reproduce_sun2020(
 
     from ...engine import engine as engine_named
     from ...lab.data import text_statistics
-    from .beyond import next_steps
     from .criteria import claims_of
-    from .data import data_set
     from .evidence import Evidence
-    from .made_up import made_up_runs, skewed_runs
+    from .made_up import made_up_runs, skewed_runs, term_curves
     from .report import TITLE, report_of
-    from .summaries import comparisons, score_summary
+    from .scales import data_set
     from .sweeping import penalised, swept
-    from .terms import term_curves
+    from .word_tables import comparisons, score_summary
 
     engine_named(engine)  # so that a wrong name is told before anything is written
     sets = {name: data_set(name, chosen, data) for name in chosen.seeds}
     recipe = {"scale": scale, "vectors": None if vectors is None else str(vectors), "encoder": encoder}
-    check_begun(folder, recipe)
-    keep_recipe(folder, recipe)
+    Store(folder, WHAT, recipe).begin()
     found = [
         swept(folder / "sweeps", sets[name], variant, seeds, chosen, engine)
         for name, seeds in chosen.seeds.items()
@@ -91,3 +97,41 @@ def reproduce_sun2020(
         **further,
     }
     return write_reproduction(folder, document, claims, tables)
+
+
+# What the paper names as next steps, run here: pretrained vectors, and a frozen contextual encoder.
+
+
+SCORES = ("polarity", "attention", "local_polarity", "local_attention")
+
+
+def next_steps(
+    folder: Path,
+    data: ClassifiedTexts,
+    seeds: Sequence[int],
+    scale: Scale,
+    vectors: str | Path | None,
+    encoder: str | None,
+) -> tuple[list[Block], dict[str, pd.DataFrame]]:
+    """What is told of both steps, as far as there are vectors and an encoder, and the tables behind it."""
+    blocks: list[Block] = []
+    tables: dict[str, pd.DataFrame] = {}
+    rare = pretrained_runs(folder / "pretrained", data, seeds, scale, vectors)
+    if rare is not None:
+        blocks += [Heading("Pretrained vectors: do rare words gain from polar neighbours?", 2)]
+        blocks += [Paragraph(pretrained_finding(rare))]
+        tables["pretrained"] = rare
+    if encoder is not None:
+        words = contextual_words(folder / "contextual", data, seeds, scale, encoder)
+        blocks += _contextual(words)
+        tables["contextual"] = comparisons(words.assign(data=data.name))
+    return [Heading("Beyond the paper"), *blocks] if blocks else [], tables
+
+
+def _contextual(words: pd.DataFrame) -> Iterator[Block]:
+    yield Heading("A frozen contextual encoder", 2)
+    yield Paragraph(contextual_finding(words))
+    first = words[words["seed"] == words["seed"].min()]
+    panels = {score.replace("_", " "): (first, score) for score in SCORES}
+    caption = "Scores by kind of word on a frozen encoder: of the word alone, and (local) in training texts."
+    yield Figure("contextual", score_distributions(panels, caption), "The first seed.")

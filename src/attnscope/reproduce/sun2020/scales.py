@@ -1,10 +1,14 @@
 """How much is run at each scale."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...errors import BadInput
+from ...lab.data import CLASSIFIED, ClassifiedTexts, PackedTexts, toy_polarity
 
 SCALINGS = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10000.0)
 """The values of λ in Table 2."""
@@ -72,3 +76,28 @@ def scale_named(name: str) -> Scale:
     if name not in SCALES:
         raise BadInput(f"There is no scale {name!r}: choose {', '.join(SCALES)}.")
     return SCALES[name]
+
+
+# The data sets of a scale: SST, IMDB and two of 20 Newsgroups, or made-up sentences in place of SST.
+
+
+def data_set(name: str, scale: Scale, place: str | Path | None) -> ClassifiedTexts:
+    """The data set of that name; at a scale for trials it is made up."""
+    if scale.toy:
+        return replace(toy_polarity(), name=name)
+    found = CLASSIFIED[name](place)
+    if scale.longest is None:
+        return found
+    train, dev, test = (shortened(part, scale.longest) for part in (found.train, found.dev, found.test))
+    return replace(found, train=train, dev=dev, test=test)
+
+
+def shortened(texts: PackedTexts, longest: int) -> PackedTexts:
+    """The first words of each text, no more than so many.
+
+    >>> shortened(PackedTexts.of([[5, 6, 7], [8]], [1, 0]), 2).tokens.tolist()
+    [5, 6, 8]
+    """
+    places = np.arange(len(texts.tokens)) - np.repeat(texts.starts[:-1], texts.lengths)
+    starts = np.concatenate([[0], np.cumsum(np.minimum(texts.lengths, longest))])
+    return PackedTexts(texts.tokens[places < longest], starts, texts.labels)

@@ -1,6 +1,5 @@
 """The sweep of Table 2: every λ, variant and seed of a data set; accuracies and the words' scores are what is kept."""
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...files import written_atomically
+from ...engine import UNFINISHED, Store
 from ...lab.data import ClassifiedTexts
 from ...lab.sweep import RunSettings, TrainedRun, sweep_groups
 from ...progress import items_done
@@ -53,11 +52,12 @@ def trained(
     looked_at: Callable[[str, RunSettings], bool],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Train these runs, or read what was kept of them; checkpoints go when all are done."""
-    accuracies, words = place / "accuracies.json", place / "words.parquet"
-    if not accuracies.exists():
+    store = Store(place, "sweep", {})
+    rows, words = store.find("accuracies"), store.find_table("words")
+    if rows is None or words is None:
         training = scale.training(runs[0].variant)
         # the workers of a cluster stand in folders of their own
-        checkpoints = (place / "unfinished").resolve()
+        checkpoints = (place / UNFINISHED).resolve()
         with items_done(place.name) as bar:
             if engine == "local":  # a worker elsewhere cannot reach the bar
                 epochs, seen = training["epochs"] * len({run.seed for run in runs}), count(1)
@@ -69,15 +69,11 @@ def trained(
             for run in found
             if looked_at(data.name, run.settings)
         ]
-        table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-        with written_atomically(words) as temporary:
-            table.to_parquet(temporary)
+        words = store.keep_table("words", pd.concat(tables, ignore_index=True) if tables else pd.DataFrame())
         rows = [{"data": data.name, "epochs": len(run.dev_accuracy), **run.row()} for run in found]
-        with written_atomically(accuracies) as temporary:
-            temporary.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        store.keep("accuracies", rows)
         shutil.rmtree(checkpoints, ignore_errors=True)
-    told = pd.DataFrame(json.loads(accuracies.read_text(encoding="utf-8")))
-    return told, pd.read_parquet(words).assign(data=data.name)
+    return pd.DataFrame(rows), words.assign(data=data.name)
 
 
 def _told_apart(table: pd.DataFrame, run: TrainedRun) -> pd.DataFrame:

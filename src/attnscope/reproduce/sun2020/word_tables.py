@@ -1,6 +1,7 @@
 """What each word of a trained classifier has: its kind, its polarity and attention score, and its mean weight."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -83,3 +84,71 @@ def _told(polarity: torch.Tensor, own: int | None) -> torch.Tensor:
     if polarity.shape[1] == 1:
         return polarity[:, 0]
     return polarity.amax(1) if own is None else polarity[:, own]
+
+
+# Two groups of words compared: how often one of the first stands above one of the second, and by how much chance.
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The share of pairs in which the first is above (ties count half), and p of the rank-sum test that it is not."""
+
+    above: float
+    p: float
+
+    def __str__(self) -> str:
+        return f"{self.above:.2f} (p {self.p:.2g})"
+
+
+def compared(first: np.ndarray, second: np.ndarray) -> Compared:
+    """By the rank-sum test of Mann and Whitney, one-sided: whether the first group stands above the second.
+
+    >>> compared(np.array([3.0, 4.0]), np.array([1.0, 2.0])).above
+    1.0
+    """
+    from scipy.stats import mannwhitneyu
+
+    found = mannwhitneyu(first, second, alternative="greater")
+    return Compared(float(found.statistic) / (len(first) * len(second)), float(found.pvalue))
+
+
+# The words of all runs in short: how many of each kind there are, what their scores are, and how kinds compare.
+
+
+RUN = ["data", "variant", "scaling", "seed", "penalty"]
+SCORES = ("polarity", "attention", "weight", "local_polarity", "local_attention")
+AGAINST = ((POSITIVE, NEUTRAL), (NEGATIVE, NEUTRAL), (POSITIVE, MATCHED), (NEGATIVE, MATCHED), (POSITIVE, NEGATIVE))
+
+
+def score_summary(words: pd.DataFrame) -> pd.DataFrame:
+    """The median and quartiles of each score over the words of each kind in each run."""
+    rows = []
+    for (*run, kind), table in words[words["kind"] != OUTLIER].groupby([*RUN, "kind"], sort=False):
+        for score in SCORES:
+            if score in table and table[score].notna().any():
+                low, middle, high = table[score].quantile([0.25, 0.5, 0.75])
+                told = {
+                    "words": int(table[score].notna().sum()),
+                    "median": middle,
+                    "quartile_1": low,
+                    "quartile_3": high,
+                }
+                rows.append(dict(zip(RUN, run, strict=True)) | {"kind": kind, "score": score} | told)
+    return pd.DataFrame(rows)
+
+
+def comparisons(words: pd.DataFrame) -> pd.DataFrame:
+    """For each run, score and two kinds of words: the share of pairs in which the first is above, and p of that."""
+    rows = []
+    for run, table in words.groupby(RUN, sort=False):
+        kinds = dict(list(table.groupby("kind")))
+        pairs = [pair for pair in AGAINST if set(pair) <= set(kinds)]
+        pairs = pairs or [(kind, NEUTRAL) for kind in kinds if kind != NEUTRAL]
+        for first, second in pairs:
+            for score in (name for name in SCORES if name in table):
+                one, other = (kinds[kind][score].dropna().to_numpy(float) for kind in (first, second))
+                if len(one) and len(other):
+                    found = compared(one, other)
+                    told = {"first": first, "second": second, "score": score, "above": found.above, "p": found.p}
+                    rows.append(dict(zip(RUN, run, strict=True)) | told)
+    return pd.DataFrame(rows)

@@ -5,16 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...surveying import Survey
-from ..judging import Criterion, Finding, Unmeasured
-from .depth import first, halves, middle_half, named
+from ..claims import Criterion, Finding, Unmeasured
 from .evidence import (
     curve_of,
     depth_of,
     figure,
+    first,
+    halves,
     head_name,
     heads_of,
     layers_of,
     mean_over,
+    middle_half,
+    named,
     relations_in_use,
 )
 

@@ -3,10 +3,21 @@
 import pandas as pd
 
 from ...surveying import Survey
-from ..judging import Criterion, Finding, Unmeasured
+from ..claims import Criterion, Finding, Unmeasured
 from .dependencies import EITHER, FACTOR
-from .depth import last, named
-from .evidence import both, correlation, depth_of, figure, head_name, heads_of, layers_of, mean_over, spread
+from .evidence import (
+    both,
+    correlation,
+    depth_of,
+    figure,
+    head_name,
+    heads_of,
+    last,
+    layers_of,
+    mean_over,
+    named,
+    spread,
+)
 
 PAPER_SPREAD, PAPER_NULL, PAPER_LENGTH = 3.6, 0.57, 27.7
 WITH_ENTROPY, WITH_ALIGNMENT = 0.61, -0.73

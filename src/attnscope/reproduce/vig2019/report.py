@@ -7,11 +7,10 @@ import pandas as pd
 
 from ...numerals import counted
 from ...surveying import Survey
-from ..claims import Claim
+from ..claims import Claim, claims_blocks, details_blocks
 from ..document import Block, Document, Emphasis, Heading, Paragraph, Strong, Table, Words
-from ..telling import claims_blocks, details_blocks
+from .corpus import example_block, example_heads, exemplar_block, exemplars_of, heads_table, specific_heads
 from .drawing import drawn
-from .examples import example_block, example_heads, exemplar_block, exemplars_of, heads_table, specific_heads
 
 PAPER = "Vig & Belinkov (2019), Analyzing the Structure of Attention in a Transformer Language Model"
 NULLS = {

@@ -5,16 +5,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ...errors import BadInput
 from ...progress import Watch
 from ...surveying import Survey, survey
 from ...syntax import Sentence, Unaligned, spread
-from ..comparing import compare
-from ..judging import without_verdicts
-from ..writing import SURVEY, Reproduction, own_folder, write_reproduction
+from ...views.plots import layer_bars_by_label
+from ..claims import Claim, Criterion, judged, without_verdicts
+from ..document import Figure
+from ..writing import SURVEY, Reproduction, compare, own_folder, write_reproduction
+from . import dependencies, distances, tags
 from .corpus import Scale, corpus_of, documents_of, genres_of, scale_named, toys
-from .criteria import claims_of
-from .genres import genre_figures
+from .dependencies import EITHER
+from .evidence import chosen
 from .report import report_of
 
 
@@ -75,7 +79,7 @@ def reproduce_vig2019(
 
 def _is_readable(model: Any, sentence: Sentence) -> bool:
     """Whether the words of a sentence meet the model's tokens."""
-    from ...surveying.aligning import read_sentence
+    from ...surveying.shard import read_sentence
 
     try:
         read_sentence(model.reader, sentence, 0, frozenset())
@@ -113,3 +117,52 @@ def _all_genres(folder: Path, surveys: Mapping[str, Survey], caution: str) -> Re
     title = f"Vig & Belinkov (2019) on {cards[0]['model']['name']}, {corpus}, by genre"
     runs = {name: folder / name for name in surveys}
     return compare(folder, runs, title, caution=caution, figures=figures, tables=tables)
+
+
+# Every claim of the paper with the rule by which it is judged, in the order of the paper's sections.
+
+
+ORDER = (
+    "tags-with-specialised-head-to tags-with-specialised-head-from nouns-head-share propn-heads-deep det-heads-shallow "
+    "punct-from-heads-deep from-shares-uniform-in-early-layers alignment-peaks-in-middle-layers "
+    "alignment-peaks-where-distance-lowest subjects-deeper aux-cc-det-expl-neg-lower "
+    "distance-greatest-in-deepest-layers distance-sd distance-entropy-correlate distance-alignment-anticorrelate "
+    "far-but-sharp-head previous-token-head null-attention-share some-null-above-97 dependency-by-distance "
+    "dependency-distance"
+).split()
+
+CRITERIA: tuple[Criterion[Survey], ...] = tuple(
+    sorted((*tags.CRITERIA, *dependencies.CRITERIA, *distances.CRITERIA), key=lambda one: ORDER.index(one.id))
+)
+
+
+def claims_of(survey: Survey) -> list[Claim]:
+    """The paper's claims, judged on a survey of whatever model and corpus."""
+    return judged(CRITERIA, survey)
+
+
+# What differs between genres: alignment and distance by layer, side by side.
+
+
+def by_genre(surveys: Mapping[str, Survey], statistic: str, labels: Mapping[str, str]) -> pd.DataFrame:
+    """The figures of each layer, one genre below the other."""
+    tables = [
+        chosen(found[statistic].by_layer(), statistic, dict(labels)).assign(genre=name)
+        for name, found in surveys.items()
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def genre_figures(surveys: Mapping[str, Survey]) -> tuple[list[Figure], dict[str, pd.DataFrame]]:
+    """The figures of the comparison, and the tables behind them."""
+    distance = by_genre(surveys, "distance", {})
+    tables = {"distance_by_layer": distance}
+    plot = layer_bars_by_label(distance, "genre", label="mean distance (tokens)", shared=True)
+    figures = [Figure("distance_by_layer", plot, "Mean distance by layer in each genre, on one scale (Fig. 11).")]
+    if all("dependency_alignment" in found for found in surveys.values()):
+        alignment = by_genre(surveys, "dependency_alignment", EITHER)
+        tables["dependency_alignment_by_layer"] = alignment
+        plot = layer_bars_by_label(alignment, "genre", label="share of attention", shared=True)
+        words = "Attention along dependency relations by layer in each genre, either direction, on one scale (Fig. 8)."
+        figures.insert(0, Figure("dependency_alignment_by_layer", plot, words))
+    return figures, tables

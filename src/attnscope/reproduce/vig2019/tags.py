@@ -3,9 +3,8 @@
 import pandas as pd
 
 from ...surveying import Survey
-from ..judging import Criterion, Finding, Unmeasured
-from .depth import first, last, named
-from .evidence import depth_of, figure, head_name, heads_of, layers_of, mean_over, tags_in_use
+from ..claims import Criterion, Finding, Unmeasured
+from .evidence import depth_of, figure, first, head_name, heads_of, last, layers_of, mean_over, named, tags_in_use
 
 TWICE = 2.0
 NOUN_LIFT = 2.05 / 1.5

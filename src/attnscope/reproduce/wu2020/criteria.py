@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ...evaluation.lexicons import NEGATIVE, POSITIVE
-from ..claims import Claim
-from ..judging import Criterion, judged
-from .evidence import Evidence
+from ..claims import Claim, Criterion, judged
 from .judges import (
     AGREE,
     CERTAIN,
@@ -15,6 +13,7 @@ from .judges import (
     SPECIAL,
     TOLERANCE,
     TOP,
+    Evidence,
     correlate,
     emotional_words_on_top,
     heads_above_chance,
@@ -25,7 +24,7 @@ from .judges import (
     stop_words_not_on_top,
     top_layer_is_even,
 )
-from .paper import ACCURACY, CONCORDANCE, P_GRADIENT, SPEARMAN, T_QUADRATIC
+from .scales import ACCURACY, CONCORDANCE, P_GRADIENT, SPEARMAN, T_QUADRATIC
 
 EVERY = "in every seed"
 

@@ -1,13 +1,68 @@
 """How each claim is judged: functions from what was measured to what was found."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from ..judging import Finding
-from .evidence import Evidence, Run
-from .stop_words import STOP_WORDS
+from ...evaluation import LexiconStudy
+from ..claims import Finding, Unmeasured
+from .data import SEND
+
+# What the claims are judged on: the models of all seeds with their words, on sentences and on stories.
+
+
+NO_SEND = "SEND is given only on request, by its authors: who has it names its folder by --send."
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One model: how well it does, what its words get, and how even its traced attention is by layer."""
+
+    seed: int
+    score: float
+    """The share of right sentences, or the mean concordance of stories."""
+    study: LexiconStudy
+    evenness: pd.DataFrame
+
+    def regression(self, method: str, scaling: str = "softmax") -> dict[str, Any]:
+        """The row of one regression."""
+        table = self.study.regressions
+        rows = table[(table["method"] == method) & (table["scaling"] == scaling)]
+        if rows.empty:
+            raise Unmeasured(f"There are no scores by {method.replace('_', ' ')}: {self.study.card['left_out']}.")
+        return dict(rows.iloc[0])
+
+    def spearman(self, first: str, second: str) -> float:
+        """How far two methods agree on the order of the rated words, in either order of their names."""
+        table = self.study.correlations
+        chosen = table[(table["over"] == "matched") & (table["scaling"] == "softmax")]
+        for one, other in ((first, second), (second, first)):
+            rows = chosen[(chosen["first"] == one) & (chosen["second"] == other)]
+            if not rows.empty:
+                return float(rows["spearman"].iloc[0])
+        raise Unmeasured(f"There are no scores by both {first} and {second}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Everything that was measured."""
+
+    sentences: tuple[Run, ...]
+    stories: tuple[Run, ...]
+    """Empty where there are no stories."""
+    told: str = SEND
+    """What the stories are. No claim rests on a stand-in."""
+
+    def runs(self, data: str) -> tuple[Run, ...]:
+        """The models of one of the two data sets, as far as claims may rest on them."""
+        if data == "sst":
+            return self.sentences
+        if not self.stories or self.told != SEND:
+            raise Unmeasured(NO_SEND)
+        return self.stories
+
 
 TRACING, GRADIENT, OF_CLASS = "layerwise_tracing", "gradient_of_sum", "gradient_of_prediction"
 CERTAIN, DOUBTFUL = 0.001, 0.05
@@ -126,3 +181,17 @@ def top_layer_is_even(data: str, evidence: Evidence) -> Finding:
         holds &= bool(top >= EVEN and top > bottom)
         shown.append(f"seed {run.seed}: {top:.3f} at the top, {bottom:.3f} at the input")
     return Finding("; ".join(shown), holds)
+
+
+# English words that say nothing by themselves: articles, pronouns, prepositions, conjunctions, forms of be.
+
+
+STOP_WORDS = frozenset(
+    (
+        "a an the this that these those it its he she they them his her their we us our you your i me my "
+        "of in on at to for from by with about into over under between through during after before as than "
+        "and or but nor so yet if because while although though when where which who whom whose what how "
+        "is are was were be been being am has have had do does did will would can could should may might must "
+        "not no 's 'd 'll 're 've n't there here then just also very too more most some any all each both such"
+    ).split()
+)

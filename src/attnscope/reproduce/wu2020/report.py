@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from ...lab.models import SentimentTransformer
+from ...views import tracing
 from ...views.printing import Plot
-from ..claims import Claim
+from ..claims import Claim, claims_blocks, details_blocks
 from ..document import Block, Document, Figure, Heading, Paragraph, Table, Words
-from ..telling import claims_blocks, details_blocks
 from .data import SEND
-from .evidence import Evidence, Run
-from .paper import ACCURACY, CONCORDANCE
+from .judges import Evidence, Run
+from .scales import ACCURACY, CONCORDANCE
 
 TITLE = "Wu, Nguyen & Ong (2020), Structured Self-Attention Weights Encode Semantics in Sentiment Analysis"
 HOW = (
@@ -113,3 +114,15 @@ def _tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
         "evenness": every(lambda run: run.evenness),
         "scores": every(lambda run: pd.DataFrame({"score": [run.score]})),
     }
+
+
+# Figure 3: the attention of one sentence handed down from layer to layer.
+
+
+SENTENCE = "this wonderful film is dull and clumsy"
+"""Written for this, of words that the toy treebank has too."""
+
+
+def traced_sentence(model: SentimentTransformer) -> Plot:
+    """The printed tracing view of a sentence with both kinds of feeling."""
+    return tracing(model.instrumented().record(SENTENCE.split())).figure()

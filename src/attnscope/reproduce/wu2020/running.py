@@ -3,9 +3,9 @@
 from importlib.metadata import version
 from pathlib import Path
 
-from ..judging import without_verdicts
-from ..recipe import RECIPE, check_begun, keep_recipe
-from ..writing import Reproduction, own_folder, write_reproduction
+from ...engine import RECIPE, Store
+from ..claims import without_verdicts
+from ..writing import WHAT, Reproduction, own_folder, write_reproduction
 from .scales import scale_named
 
 LEXICON, SCRATCH = "warriner", "scratch"
@@ -40,10 +40,9 @@ def reproduce_wu2020(
     from ...lab.models.sentiment import Settings
     from .criteria import claims_of
     from .data import SEND, sentences_of, stories_of
-    from .evidence import Evidence
-    from .report import TITLE, report_of
+    from .judges import Evidence
+    from .report import TITLE, report_of, traced_sentence
     from .stages import sentence_run, story_run
-    from .tracing_figure import traced_sentence
 
     read = sentences_of(chosen, corpus=corpus, lexicon=lexicon or LEXICON, data=data)
     stories = stories_of(chosen, read, send)
@@ -59,8 +58,7 @@ def reproduce_wu2020(
         "lexicon": read.lexicon.name,
         "probabilities": probabilities,
     }
-    check_begun(folder, recipe)
-    keep_recipe(folder, recipe)
+    Store(folder, WHAT, recipe).begin()
     of_sentences = [sentence_run(folder, chosen, read, seed, used, settings) for seed in chosen.seeds]
     of_stories = (
         []

@@ -13,13 +13,11 @@ from ...evaluation import LexiconStudy, lexicon
 from ...evaluation.lexicons import Lexicon
 from ...lab.models import SentimentTransformer
 from ...lab.sst5 import accuracy, train_on_trees
-from ...lab.story_model import StoryModel, spoken
-from ...lab.story_training import mean_concordance, train_on_stories
+from ...lab.story_training import StoryModel, mean_concordance, spoken, train_on_stories
 from ...progress import items_done
 from ..evenness import evenness
 from .data import Sentences, Stories
-from .evidence import Run
-from .judges import GRADIENT, OF_CLASS, TRACING
+from .judges import GRADIENT, OF_CLASS, TRACING, Run
 from .scales import Scale
 
 METHODS = (TRACING, GRADIENT, OF_CLASS, "rollout", "flow", "raw")

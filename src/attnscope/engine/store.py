@@ -1,0 +1,214 @@
+"""The one store of resumable work: a recipe, and the parts that are done, each a file of its own.
+
+Work that takes longer than a minute is cut into parts that do not depend on each other, or keeps its whole state as one
+part. A part is made once and read ever after, so that a kill costs only the part at work and `--resume` goes on to the
+very same result. What was asked for stands beside the parts as the recipe; a folder of another recipe, and a part that
+was made of other input, are refused.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from ..errors import BadInput
+from ..files import check_can_be_made, remove_if_empty, written_atomically
+from ..record.schema import Anything, card_from_json, json_of
+from .checkpoint import load_checkpoint, save_checkpoint
+
+UNFINISHED, RECIPE, SUFFIX, TABLE = "unfinished", "recipe.json", ".safetensors", ".parquet"
+LONGEST_SHOWN = 80
+
+Item = TypeVar("Item")
+State = TypeVar("State")
+"""What a part holds: a nest of mappings, lists, tuples, tensors, numbers and texts."""
+
+
+class Store:
+    """Parts of one piece of work in a folder; without a folder nothing is kept.
+
+    >>> store = Store(getfixture("tmp_path") / "unfinished", "survey", {"limit": 2})
+    >>> store.once("first", lambda: [1, 2], made_of="some text")
+    [1, 2]
+    >>> store.once("first", lambda: [3, 4], made_of="some text")
+    [1, 2]
+    """
+
+    def __init__(self, folder: Path | None, what: str, recipe: Mapping[str, Any]) -> None:
+        """`recipe` says in JSON terms what is asked for; the folder is made when the first part is kept."""
+        self.folder, self.what = folder, what
+        self.recipe = json.loads(json.dumps(dict(recipe)))  # as it will be read again
+        if folder is not None and (begun := recipe_in(folder)) is not None:
+            check_recipe(folder, what, begun, self.recipe)
+
+    def begin(self) -> "Store":
+        """Write the recipe down now, where the folder must tell what it is before its first part."""
+        if self.folder is not None and recipe_in(self.folder) is None:
+            with written_atomically(self.folder / RECIPE) as temporary:
+                temporary.write_text(json.dumps(self.recipe, indent=1) + "\n", encoding="utf-8")
+        return self
+
+    def find(self, part: str, made_of: object = None) -> Any:
+        """What a part holds, or None where it is not kept; `made_of`, if given, is its input."""
+        if self.folder is None or not (path := self.file(f"{part}{SUFFIX}")).exists():
+            return None
+        kept = load_checkpoint(path)
+        if made_of is not None and kept.get("made_of") != _digest(made_of):
+            raise BadInput(
+                f"{path} was made of other input, which has changed since: choose another folder, or remove"
+                f" {self.folder}."
+            )
+        return kept["state"]
+
+    def keep(self, part: str, state: Any, made_of: object = None) -> None:
+        """Keep what a part gave."""
+        if self.folder is not None:
+            self.begin()
+            save_checkpoint(self.file(f"{part}{SUFFIX}"), {"made_of": _digest(made_of), "state": state})
+
+    def once(self, part: str, make: Callable[[], State], made_of: object = None) -> State:
+        """What is kept of a part, or what `make` gives, which is then kept."""
+        found: State | None = self.find(part, made_of)
+        if found is not None:
+            return found
+        self.keep(part, made := make(), made_of)
+        return made
+
+    def in_parts(
+        self,
+        items: Sequence[Item],
+        size: int,
+        work: Callable[[Sequence[Item], int], State],
+        made_of: Callable[[Item], object],
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Iterator[State]:
+        """What `work(items of a part, number of its first item)` gives for all parts, in their order.
+
+        Parts must not depend on each other, so that it does not matter where a run begins. `made_of(item)` tells an
+        item from others, in JSON terms; `watch` is told how many items are done, and of how many.
+        """
+        for number, start in enumerate(range(0, len(items), size)):
+            if watch is not None:
+                watch(start, len(items))
+            part = items[start : start + size]
+            yield self.once(f"{number:06d}", lambda: work(part, start), list(map(made_of, part)))  # noqa: B023 - called at once
+        if watch is not None:
+            watch(len(items), len(items))
+
+    def grow(self, part: str, train: Callable[[Path], State]) -> State:
+        """What is kept of a part, or what `train(checkpoint)` gives; its checkpoint goes when the part is made."""
+        checkpoint = self.file(f"{part}.growing{SUFFIX}")
+        made = self.once(part, lambda: train(checkpoint))
+        checkpoint.unlink(missing_ok=True)
+        return made
+
+    def find_table(self, part: str) -> pd.DataFrame | None:
+        """The table that is kept as a part, or None."""
+        path = self.file(f"{part}{TABLE}")
+        return pd.read_parquet(path) if path.exists() else None
+
+    def keep_table(self, part: str, table: pd.DataFrame) -> pd.DataFrame:
+        """Keep a table, and give it as it will be read again."""
+        self.begin()
+        with written_atomically(self.file(f"{part}{TABLE}")) as temporary:
+            table.to_parquet(temporary)
+        return pd.read_parquet(self.file(f"{part}{TABLE}"))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no part is kept."""
+        return self.folder is None or next(self.folder.glob(f"*{SUFFIX}"), None) is None
+
+    def clear(self) -> None:
+        """Remove everything, the folder around it too where that holds nothing else."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_if_empty(self.folder.parent)
+
+    def file(self, name: str) -> Path:
+        """A file in the folder: that of a part, or a draft of one's own, which goes with the folder."""
+        if self.folder is None:
+            raise ValueError("Nothing is kept without a folder.")
+        return self.folder / name
+
+
+def recipe_in(folder: Path) -> dict[str, Any] | None:
+    """What the work in a folder was asked for; None where nothing was begun."""
+    path = folder / RECIPE
+    if not path.exists():
+        return None
+    try:
+        return card_from_json(Anything, json_of(path), str(path))
+    except BadInput as error:
+        raise BadInput(f"{path} is damaged: remove {folder}, and begin again.") from error
+
+
+def check_recipe(where: Path, what: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+    """Refuse to go on with what another has begun.
+
+    >>> check_recipe(Path("out"), "survey", {"limit": 2, "null": "none"}, {"limit": 3, "null": "none"})
+    Traceback (most recent call last):
+    attnscope.errors.BadInput: out belongs to another survey (limit was 2, is now 3): choose another folder, or ask the
+    same again.
+    """
+    if different := "; ".join(_differences(theirs, ours)):
+        raise BadInput(
+            f"{where} belongs to another {what} ({different}): choose another folder, or ask the same again."
+        )
+
+
+def checked_folder(
+    out: Path, what: str, *, resume: bool, finished: str, unfinished: tuple[str, ...] = (UNFINISHED,)
+) -> Path:
+    """The folder, if it is empty or not there, or holds such work and that shall go on.
+
+    `finished` is the file that is written last. `unfinished` are patterns of what is there before it.
+
+    >>> full = getfixture("tmp_path")
+    >>> _ = (full / "card.json").write_text("{}")
+    >>> checked_folder(full, "survey", resume=True, finished="card.json") == full
+    True
+    >>> checked_folder(full, "survey", resume=False, finished="card.json")
+    Traceback (most recent call last):
+    attnscope.errors.BadInput: ... already holds a finished survey: choose another folder, or go on with it (--resume,
+    resume=True).
+    """
+    check_can_be_made(out)
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return out
+    if not out.is_dir():
+        raise BadInput(f"A {what} is kept in a folder, but {out} is a file.")
+    is_finished = (out / finished).exists()
+    if not is_finished and not any(next(out.glob(pattern), None) for pattern in unfinished):
+        raise BadInput(f"{out} is not empty and holds no {what}: choose another folder.")
+    if not resume:
+        state = "a finished" if is_finished else "an unfinished"
+        raise BadInput(
+            f"{out} already holds {state} {what}: choose another folder, or go on with it (--resume, resume=True)."
+        )
+    return out
+
+
+def _digest(made_of: object) -> str | None:
+    return None if made_of is None else hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+
+
+def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], inside: str = "") -> Iterator[str]:
+    """What was asked otherwise, with both values; of a nest, only the entries that differ."""
+    for name, now in ours.items():
+        before = theirs.get(name)
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            yield from _differences(before, now, f"{inside}{name} ")
+        elif before != now:
+            yield f"{inside}{name} was {_shown(before)}, is now {_shown(now)}"
+
+
+def _shown(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if value is None:
+        return "not given"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
