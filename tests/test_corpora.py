@@ -31,7 +31,7 @@ def put(folder: Path, file: str) -> Path:
 
 
 def test_the_nearest_place_comes_first(places: dict[str, Path]) -> None:
-    with pytest.raises(BadInput, match="There is no folder .*said to look for data sets in"):
+    with pytest.raises(BadInput, match=r"There is no folder .*said to look for data sets in"):
         dataset_file("wikitext2", data=places["said"])
     places["said"].mkdir()
     for place in ("cache", "variable", "said"):
