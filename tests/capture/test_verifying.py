@@ -217,6 +217,23 @@ def test_values_go_through_a_projection_that_is_more_than_its_weight(tiny: Simpl
     torch.testing.assert_close(values[0], 2 * plain[0], atol=1e-5, rtol=1e-5)
 
 
+class Rounding(Doubling):
+    """Stands for a projection whose activations are quantised."""
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        step = states.abs().amax(-1, keepdim=True).clamp(min=1e-6) / 7
+        return self.inner((states / step).round() * step)
+
+
+def test_values_of_a_projection_that_rounds_what_it_is_given_are_refused(tiny: SimpleNamespace) -> None:
+    inner = tiny.build("llama")
+    inner.model.layers[1].self_attn.o_proj = Rounding(inner.model.layers[1].self_attn.o_proj)
+    model = attnscope.load(inner, tokenizer=tiny.tokenizer("plain"))
+    assert model.record(tiny.texts[0]).values is None
+    with pytest.raises(BadInput, match="does not put out the sum of what it makes of each head"):
+        model.record(tiny.texts[0], values=True)
+
+
 def test_values_have_the_adapter_of_the_projection_in_them(tiny: SimpleNamespace) -> None:
     peft = pytest.importorskip("peft")
     adapted = peft.get_peft_model(tiny.build("llama"), peft.LoraConfig(r=2, target_modules=["o_proj"]))

@@ -101,7 +101,10 @@ class Collector:
     def _keep_values(self, call: AttentionCall, heads: int) -> None:
         assert call.value is not None and call.module is not None and call.output is not None  # noqa: S101, PT018
         projection = output_projection(self.model, call.module)
-        self.projected_values.append(_through_projection(projection, _per_query_head(call.value, heads).detach()))
+        values, is_plain = _through_projection(projection, _per_query_head(call.value, heads).detach())
+        self.projected_values.append(values)
+        if not is_plain:
+            self._check_sum(projection, call.weights.detach(), values)
         joined = call.output.detach().flatten(2)
 
         def compare(_module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
@@ -115,6 +118,29 @@ class Collector:
                 )
 
         hook = projection.register_forward_pre_hook(compare)
+
+    def _check_sum(
+        self,
+        projection: nn.Module,
+        weights: Float[Tensor, "batch head query key"],
+        values: Float[Tensor, "batch head key model_width"],
+    ) -> None:
+        """Refuse a projection of which the parts do not add up to the whole, as where it rounds what it is given."""
+
+        def compare(_module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
+            hook.remove()
+            added = torch.einsum("bhqk,bhkd->bqd", weights.to(values.dtype), values)
+            with torch.no_grad():
+                whole = (output - projection(torch.zeros_like(arguments[0]))).detach().reshape(added.shape)
+            limit = VECTOR_TOLERANCES.get(output.dtype, 1e-2) * 10 * float(whole.norm())
+            if float((added - whole).norm()) > limit:
+                raise BadInput(
+                    f"The output projection of {self._family} does not put out the sum of what it makes of each head,"
+                    " as where it rounds what it is given, so what a value adds cannot be told; its attention weights"
+                    " can be recorded."
+                )
+
+        hook = projection.register_forward_hook(compare)
 
     def shape(self) -> tuple[int, int]:
         """How many queries and keys the layers have."""
@@ -216,14 +242,14 @@ def _per_query_head(
 
 def _through_projection(
     projection: nn.Module, values: Float[Tensor, "batch head key width"]
-) -> Float[Tensor, "batch head key model_width"]:
-    """What each head's value adds behind the output projection, its bias left out."""
+) -> tuple[Float[Tensor, "batch head key model_width"], bool]:
+    """What each head's value adds behind the output projection, its bias left out; whether by its plain matrix."""
     batch, heads, keys, width = values.shape
     weight = getattr(projection, "weight", None)
     plain = type(projection) in (nn.Linear, Conv1D) and type(weight) is nn.Parameter and weight.device.type != "meta"
     if plain and isinstance(weight, Tensor):
         matrix = weight.detach() if type(projection) is Conv1D else weight.detach().T
-        return values @ matrix.reshape(heads, width, -1)
+        return values @ matrix.reshape(heads, width, -1), True
     # adapters, quantised and offloaded weights: only the module itself knows what it does, head by head
     nothing = values.new_zeros(1, 1, heads * width)
     alone = values.new_zeros(heads, batch, keys, heads, width)
@@ -231,7 +257,7 @@ def _through_projection(
         alone[head, :, :, head] = values[:, head]
     with torch.no_grad():
         added = projection(alone.reshape(heads * batch, keys, heads * width)) - projection(nothing)
-    return added.reshape(heads, batch, keys, -1).transpose(0, 1)  # type: ignore[no-any-return]
+    return added.reshape(heads, batch, keys, -1).transpose(0, 1), False
 
 
 def _joined_bias(call: AttentionCall) -> Float[Tensor, "batch some_heads query key"]:
