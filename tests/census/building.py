@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 import transformers
-from overrides import OVERRIDES
+from small_sizes import OVERRIDES
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import CONFIG_MAPPING, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.models.auto import modeling_auto

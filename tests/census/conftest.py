@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-collect_ignore = ["building.py", "judging.py", "run.py"]
+collect_ignore = ["building.py", "inputs.py", "judging.py", "run.py", "small_sizes.py"]

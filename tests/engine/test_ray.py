@@ -108,7 +108,8 @@ def test_a_shard_that_kills_every_worker_is_named(run_on_ray, tmp_path: Path) ->
 
     with pytest.raises(WorkerDied, match=r"^Shard 2 killed its worker 2 times, .*Ray says: "):
         list(run_on_ray(make_worker, ((number, number) for number in count()), workers=1, attempts=2))
-    assert len(list(tmp_path.iterdir())) == 2
+    # on a busy machine the first may die before its result of shard 1 has left it, and then that one is charged
+    assert len(list(tmp_path.iterdir())) in {2, 3}
     assert returns_to_rest()
 
 
