@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attnscope import files
-from attnscope.engine import Store, store
+from attnscope.engine import Store, save_checkpoint, store
 from attnscope.errors import BadInput
 
 
@@ -125,3 +125,16 @@ def test_a_damaged_recipe_is_told(tmp_path):
     (tmp_path / store.RECIPE).write_text("[1, 2")
     with pytest.raises(BadInput, match=r"recipe\.json is damaged: remove .*, and begin again"):
         Store(tmp_path, "job", {})
+
+
+def test_parts_that_are_damaged_or_of_another_kind_are_told(tmp_path):
+    kept = Store(tmp_path, "job", {})
+    save_checkpoint(tmp_path / "part.safetensors", {"fingerprint": "of another version"})
+    with pytest.raises(BadInput, match=r"part\.safetensors is no part of a job: remove .*, and begin again"):
+        kept.find("part")
+    (tmp_path / "part.safetensors").write_bytes(b"half a file")
+    with pytest.raises(BadInput, match="is not a checkpoint, or is damaged"):
+        kept.find("part")
+    (tmp_path / "table.parquet").write_bytes(b"half a file")
+    with pytest.raises(BadInput, match=r"table\.parquet is damaged: remove .*, and begin again"):
+        kept.find_table("table")

@@ -62,6 +62,8 @@ class Store:
                 f"{path} was made of other input, which has changed since: choose another folder, or remove"
                 f" {self.folder}."
             )
+        if "state" not in kept:
+            raise BadInput(f"{path} is no part of a {self.what}: remove {self.folder}, and begin again.")
         return kept["state"]
 
     def keep(self, part: str, state: Any, made_of: object = None) -> None:
@@ -109,7 +111,10 @@ class Store:
     def find_table(self, part: str) -> pd.DataFrame | None:
         """The table that is kept as a part, or None."""
         path = self.file(f"{part}{TABLE}")
-        return pd.read_parquet(path) if path.exists() else None
+        try:
+            return pd.read_parquet(path) if path.exists() else None
+        except (OSError, ValueError) as error:  # what pyarrow raises for a file that is none of its own
+            raise BadInput(f"{path} is damaged: remove {self.folder}, and begin again.") from error
 
     def keep_table(self, part: str, table: pd.DataFrame) -> pd.DataFrame:
         """Keep a table, and give it as it will be read again."""
