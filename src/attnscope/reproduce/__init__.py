@@ -1,22 +1,32 @@
-"""The papers, run again: each experiment is a function that writes a report with the paper's claims, judged."""
+"""The papers, run again: each experiment writes a report with the paper's claims, judged."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-from .abnar2020 import reproduce_abnar2020
 from .claims import Claim as Claim
 from .claims import read_claims as read_claims
-from .snell2021 import reproduce_snell2021
-from .sun2020 import reproduce_sun2020
-from .vig2019 import reproduce_vig2019
+from .experiment import Experiment as Experiment
 from .writing import Reproduction as Reproduction
 from .writing import compare as compare
-from .wu2020 import reproduce_wu2020
 
-EXPERIMENTS: dict[str, Callable[..., Reproduction]] = {
-    "vig2019": reproduce_vig2019,
-    "abnar2020": reproduce_abnar2020,
-    "wu2020": reproduce_wu2020,
-    "sun2020": reproduce_sun2020,
-    "snell2021": reproduce_snell2021,
-}
+PAPERS = ("vig2019", "abnar2020", "wu2020", "sun2020", "snell2021")
+
+
+class _Experiments(Mapping[str, Experiment]):
+    """Each is imported when it is asked for, because its models take seconds to import."""
+
+    def __getitem__(self, paper: str) -> Experiment:
+        if paper not in PAPERS:
+            raise KeyError(paper)
+        experiment: Experiment = getattr(import_module(f"{__name__}.{paper}"), f"reproduce_{paper}")
+        return experiment
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PAPERS)
+
+    def __len__(self) -> int:
+        return len(PAPERS)
+
+
+EXPERIMENTS: Mapping[str, Experiment] = _Experiments()
 """Every experiment by the name of its paper."""

@@ -2,10 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Generic, TypeVar
+from types import ModuleType
+from typing import Any, Literal
+
+import pandas as pd
 
 from ..errors import BadInput
 from ..numerals import counted
@@ -83,10 +87,14 @@ def count(claims: Iterable[Claim]) -> str:
     )
 
 
-# How claims are judged: each by a criterion that is fixed beforehand, on whatever was measured.
+# How claims are judged: by functions that say of themselves what they judge, by a rule that is fixed beforehand.
 
 
-Evidence = TypeVar("Evidence")
+Judge = Callable[..., "Finding"]
+"""From the evidence, and what the claim binds by name, to what was found."""
+Kind = Literal["paper", "reading", "derived", "by-definition", "own"]
+Text = str | Callable[[str], str]
+"""A sentence, or how it reads for each label of a claim that is made several times."""
 TOY_NOTE = "A toy run: this is what would be measured, and it is not judged."
 
 
@@ -96,7 +104,7 @@ class Unmeasured(ValueError):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found here, and whether that is what the criterion asks for."""
+    """What was found here, and whether that is what the rule asks for."""
 
     here: str
     holds: bool | None
@@ -105,18 +113,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Criterion(Generic[Evidence]):
-    """A claim with the rule by which it is judged; both are told in the statement."""
+class Rule:
+    """One line of a paper's argument: what it says, when that counts as true, the paper's figure, and who judges."""
 
     id: str
-    claimed: str
+    says: str
     rule: str
     paper: str
-    judge: Callable[[Evidence], Finding]
+    kind: Kind
+    judge: Judge
 
-    def claim(self, evidence: Evidence) -> Claim:
+    def claim(self, evidence: Any) -> Claim:
         """The claim judged; it has no verdict where the evidence does not suffice."""
-        statement = f"{self.claimed} Holds if {self.rule}."
+        statement = f"{self.says} Holds if {self.rule}."
         try:
             found = self.judge(evidence)
         except Unmeasured as reason:
@@ -124,22 +133,120 @@ class Criterion(Generic[Evidence]):
         return Claim(self.id, statement, self.paper, found.here, found.holds, found.note)
 
 
-def judged(criteria: Iterable[Criterion[Evidence]], evidence: Evidence) -> list[Claim]:
-    """All claims, in their order."""
-    return [criterion.claim(evidence) for criterion in criteria]
+@dataclass(frozen=True)
+class _Line:
+    """What one `@claim` says, before it is spelled out for each of its labels."""
+
+    id: Text
+    says: Text
+    rule: Text
+    paper: Text
+    kind: Kind
+    each: tuple[str, ...]
+    bound: Mapping[str, Any]
+
+    def spell(self, judge: Judge, label: str | None) -> Rule:
+        texts = [str(text if label is None or isinstance(text, str) else text(label)) for text in self.texts]
+        labels = () if label is None else (label,)
+        return Rule(*texts, self.kind, lambda evidence: judge(evidence, *labels, **self.bound))
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        return self.id, self.says, self.rule, self.paper
 
 
-def without_verdicts(claims: Iterable[Claim], caution: str, derived: Collection[str] = ()) -> list[Claim]:
-    """The claims of a run that a caution calls a toy: measured, but not judged; all as they are where there is none.
+def claim(
+    id: Text,  # noqa: A002 - what it is called in claims.json
+    says: Text,
+    rule: Text,
+    paper: Text,
+    kind: Kind = "paper",
+    each: Iterable[str] = (),
+    **bound: Any,
+) -> Callable[[Judge], Judge]:
+    """Let a function judge a claim; a function with several of these judges each of them, from the top down.
 
-    Those of `derived` are about equations, which hold for a toy as for any model, and keep their verdict.
+    `bound` are further arguments of the judge. With `each` the claim is made once for every label, such as a data set:
+    the judge is given the label behind the evidence, and a text may be a function of it. Claims that follow each other
+    and have the same labels stand together in a report, label by label.
+
+    `kind` says what is judged: what the paper says ("paper"), our reading of its tables ("reading"), what follows from
+    equations ("derived"), what is so by definition, or what we ask ourselves ("own").
     """
+    line = _Line(id, says, rule, paper, kind, tuple(each), bound)
+
+    def mark(judge: Judge) -> Judge:
+        lines: tuple[_Line, ...] = getattr(judge, LINES, ())
+        setattr(judge, LINES, (line, *lines))  # decorators are applied from the bottom up
+        return judge
+
+    return mark
+
+
+LINES = "claims_it_judges"
+
+
+def rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
+    """Every claim that is judged in these modules, in the order in which they stand there."""
+    lines = [
+        (line, judge)
+        for module in modules
+        for judge in vars(module).values()
+        if getattr(judge, "__module__", None) == module.__name__
+        for line in getattr(judge, LINES, ())
+    ]
+    return tuple(
+        line.spell(judge, label)
+        for each, together in _grouped(lines)
+        for label in each or (None,)
+        for line, judge in together
+    )
+
+
+def _grouped(lines: Sequence[tuple[_Line, Judge]]) -> Iterator[tuple[tuple[str, ...], list[tuple[_Line, Judge]]]]:
+    for each, together in groupby(lines, key=lambda pair: pair[0].each):
+        yield each, list(together)
+
+
+def without_verdicts(claims: Iterable[Claim], rules: Iterable[Rule]) -> list[Claim]:
+    """The claims of a toy run: measured, but not judged.
+
+    Those that are derived are about equations, which hold for a toy as for any model, and keep their verdict.
+    """
+    certain = {rule.id for rule in rules if rule.kind == "derived"}
     return [
-        replace(claim, holds=None, note=f"{TOY_NOTE} {claim.note}".strip())
-        if caution and claim.holds is not None and claim.id not in derived
-        else claim
+        claim
+        if claim.holds is None or claim.id in certain
+        else replace(claim, holds=None, note=f"{TOY_NOTE} {claim.note}".strip())
         for claim in claims
     ]
+
+
+# What claims are judged on: tables, of which a judge asks for the rows that its claim is about.
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What was measured, as tables by their names; `missing` says of a table that is not there why that is so."""
+
+    tables: Mapping[str, pd.DataFrame]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def where(self, table: str, **labels: Any) -> pd.DataFrame:
+        """The rows of a table with these labels, at least one.
+
+        Raises:
+            Unmeasured: If there are none, with the reason.
+        """
+        rows = self.tables.get(table)
+        if rows is None or (rows.empty and table in self.missing):
+            raise Unmeasured(self.missing.get(table, f"The table {table} was not measured."))
+        for name, label in labels.items():
+            rows = rows[rows[name] == label]
+        if rows.empty:
+            asked = ", ".join(f"{name.replace('_', ' ')} {label}" for name, label in labels.items())
+            raise Unmeasured(self.missing.get(table, f"The table {table} has nothing of {asked or 'anything'}."))
+        return rows
 
 
 # How judged claims stand in a report: all at one glance, and each with its rule.

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ..engine import checked_folder
 from ..errors import BadInput
 from ..files import written_atomically
 from ..views.printing import Plot
@@ -18,7 +16,6 @@ from .markdown import markdown_of
 from .page import page_of
 
 REPORT, PAGE, TABLES, FIGURES = "report.md", "report.html", "tables", "figures"
-WHAT = "reproduction"
 SURVEY = "survey"
 """The folder inside, where the survey grows that the report is made of."""
 DIGITS = "%.6g"
@@ -53,16 +50,6 @@ class Reproduction:
     def to_json(self) -> list[dict[str, Any]]:
         """The claims as plain data."""
         return [asdict(claim) for claim in self.claims]
-
-
-def own_folder(out: str | Path, *, resume: bool, begun: tuple[str, ...] = (SURVEY, f"*/{SURVEY}")) -> Path:
-    """The folder, if a reproduction may begin or go on in it, and figures can be drawn.
-
-    `begun` are patterns of what a begun one leaves: by default a survey, or one for each genre.
-    """
-    if find_spec("matplotlib") is None:
-        raise BadInput("A reproduction draws figures, which needs matplotlib: pip install 'attnscope[figures]'.")
-    return checked_folder(Path(out), WHAT, resume=resume, finished=CLAIMS, unfinished=begun)
 
 
 def write_reproduction(

@@ -1,3 +1,3 @@
 """Wu, Nguyen & Ong (2020): layer-wise attention tracing, and what human raters say of words."""
 
-from .running import reproduce_wu2020 as reproduce_wu2020
+from .experiment import reproduce_wu2020 as reproduce_wu2020

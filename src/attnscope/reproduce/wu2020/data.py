@@ -9,7 +9,6 @@ from ...evaluation.lexicons import NEGATIVE, POSITIVE, Lexicon, read_lexicon
 from ...lab.data.sst_trees import SentimentTree, parse_tree, tree_splits
 from ...lab.data.story import NAME as STAND_IN
 from ...lab.data.story import Story, read_send, standin_stories
-from .scales import Scale
 
 EXTREMES = {0: NEGATIVE, 4: POSITIVE}
 """The labels of single words that make them very negative or very positive, as SST's raters have them."""
@@ -39,9 +38,9 @@ class Sentences:
         return {word: EXTREMES[label] for word, label in alone.items() if label in EXTREMES}
 
 
-def sentences_of(scale: Scale, *, corpus: str | None, lexicon: str, data: str | Path | None) -> Sentences:
-    """The sentences of a scale, or of a folder laid out like SST, with the valences of a lexicon."""
-    if scale.toy and corpus is None:
+def sentences_of(*, toy: bool, corpus: str | None, lexicon: str, data: str | Path | None) -> Sentences:
+    """SST or a toy, or a folder laid out like SST, with the valences of a lexicon."""
+    if toy and corpus is None:
         splits = {"train": toy_trees(300, 0), "dev": toy_trees(80, 1), "test": toy_trees(60, 2)}
         return Sentences(TOY, splits, read_lexicon(VALENCES))
     splits = tree_splits(corpus or "sst", data)
@@ -56,11 +55,11 @@ class Stories:
     splits: Mapping[str, Sequence[Story]]
 
 
-def stories_of(scale: Scale, sentences: Sentences, send: str | Path | None) -> Stories | None:
-    """SEND where its folder is given, or else a stand-in where a scale is a trial anyway; none at the other scales."""
+def stories_of(sentences: Sentences, send: str | Path | None, *, toy: bool) -> Stories | None:
+    """SEND where its folder is given, or else a stand-in in a trial; none otherwise."""
     if send is not None:
         return Stories(SEND, read_send(send))
-    if not scale.toy:
+    if not toy:
         return None
     sizes = {"train": 30, "dev": 8, "test": 8}
     made = {

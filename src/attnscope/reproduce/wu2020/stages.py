@@ -12,36 +12,74 @@ from ...capture import ModuleModel
 from ...evaluation import LexiconStudy, lexicon
 from ...evaluation.lexicons import Lexicon
 from ...lab.models import SentimentTransformer
+from ...lab.models.sentiment import Settings
 from ...lab.sst5 import accuracy, train_on_trees
-from ...lab.story_training import StoryModel, mean_concordance, spoken, train_on_stories
 from ...progress import items_done
 from ..evenness import evenness
-from .data import Sentences, Stories
-from .judges import GRADIENT, OF_CLASS, TRACING, Run
-from .scales import Scale
+from ..experiment import Attempt
+from .claims import GRADIENT, OF_CLASS, TRACING, Evidence, SeedRun
+from .data import SEND, Sentences, sentences_of, stories_of
+from .paper import Options, Scale
+from .stories import StoryModel, mean_concordance, spoken, train_on_stories
 
 METHODS = (TRACING, GRADIENT, OF_CLASS, "rollout", "flow", "raw")
+LEXICON, SCRATCH = "warriner", "scratch"
 
 
-def sentence_run(
-    folder: Path, scale: Scale, sentences: Sentences, seed: int, vectors: str | None, settings: Mapping[str, Any]
-) -> tuple[SentimentTransformer, Run]:
-    """The model of a seed for sentences, trained now or before, and what was measured on it.
+def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
+    """Read the sentences, the stories and the raters; the recipe says which they are."""
+    options = attempt.options
+    read = sentences_of(
+        toy=attempt.scale.toy, corpus=options.corpus, lexicon=options.lexicon or LEXICON, data=options.data
+    )
+    stories = stories_of(read, options.send, toy=attempt.scale.toy)
+    Settings(**_settings(attempt))  # so that a wrong one is told before anything is written
+    attempt.found |= {"sentences read": read, "stories read": stories}
+    return {
+        "scale": attempt.scale_name,
+        "corpus": read.name,
+        "stories": None if stories is None else stories.name,
+        "vectors": options.vectors,
+        "lexicon": read.lexicon.name,
+        "probabilities": options.probabilities,
+    }
 
-    The probabilities of softmax always sum to one: their sum has no gradient, and that of the predicted class is left.
-    """
+
+def is_toy(attempt: Attempt[Scale, Options]) -> bool:
+    """Whether all that is read is made up."""
+    return bool(attempt.scale.toy and attempt.options.corpus is None and attempt.options.send is None)
+
+
+def _settings(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
+    return {**attempt.scale.settings, "probabilities": attempt.options.probabilities}
+
+
+def _vectors(attempt: Attempt[Scale, Options]) -> str | None:
+    chosen: str | None = attempt.options.vectors
+    return SCRATCH if is_toy(attempt) else chosen
+
+
+def run_sentences(attempt: Attempt[Scale, Options]) -> list[tuple[SentimentTransformer, SeedRun]]:
+    """The model of each seed for sentences, trained now or before, and what was measured on it."""
+    return [run_sentence_seed(attempt, seed) for seed in attempt.scale.seeds]
+
+
+def run_sentence_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[SentimentTransformer, SeedRun]:
+    """The probabilities of softmax always sum to one: their sum has no gradient, and only one class has."""
+    scale, folder = attempt.scale, attempt.folder
+    sentences: Sentences = attempt["sentences read"]
     place = folder / "models" / f"seed-{seed}"
     train_on_trees(
         place,
         lambda: sentences.splits,
         sentences.name,
-        vectors=vectors,
+        vectors=_vectors(attempt),
         seed=seed,
         resume=place.exists(),
         epochs=scale.epochs,
         patience=scale.patience,
         sentences_per_step=scale.sentences_per_step,
-        settings=settings,
+        settings=_settings(attempt),
     )
     model = SentimentTransformer.load(place)
     summed = model.settings.probabilities == "sigmoid"
@@ -50,22 +88,23 @@ def sentence_run(
     texts = [list(tree.words) for tree in test]
     read = model.instrumented()
     study = _study(folder / "studies" / f"seed-{seed}", read, texts, sentences.lexicon, methods, sentences.tags)
-    return model, Run(seed, accuracy(model, test), study, evenness_by_layer(read, texts))
+    return model, SeedRun(seed, accuracy(model, test), study, evenness_by_layer(read, texts))
 
 
-def story_run(
-    folder: Path, scale: Scale, stories: Stories, words: Lexicon, seed: int, vectors: str | None
-) -> tuple[SentimentTransformer, Run]:
-    """The model of a seed for stories, trained now or before, and what was measured on it.
+def run_stories(attempt: Attempt[Scale, Options]) -> list[tuple[SentimentTransformer, SeedRun]]:
+    """The same for stories, where there are any: words are scored in the windows of the test stories."""
+    return [] if attempt["stories read"] is None else [run_story_seed(attempt, seed) for seed in attempt.scale.seeds]
 
-    Words are scored in the windows of the test stories. Which are very positive or negative, the lexicon says.
-    """
+
+def run_story_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[SentimentTransformer, SeedRun]:
+    """Which words are very positive or negative, the lexicon says."""
+    scale, folder, stories = attempt.scale, attempt.folder, attempt["stories read"]
     place = folder / "models" / f"stories-seed-{seed}"
     train_on_stories(
         place,
         stories.splits,
         stories.name,
-        vectors=vectors,
+        vectors=_vectors(attempt),
         seed=seed,
         resume=place.exists(),
         epochs=scale.story_epochs,
@@ -77,8 +116,19 @@ def story_run(
     test = stories.splits["test"]
     texts, read = spoken(test), StoryModel(model)
     methods = [name for name in METHODS if name != OF_CLASS]
+    words = attempt["sentences read"].lexicon
     study = _study(folder / "studies" / f"stories-seed-{seed}", read, texts, words, methods, None)
-    return model, Run(seed, mean_concordance(model, test), study, evenness_by_layer(read, texts))
+    return model, SeedRun(seed, mean_concordance(model, test), study, evenness_by_layer(read, texts))
+
+
+def evidence_of(attempt: Attempt[Scale, Options]) -> Evidence:
+    """What was measured on all models."""
+    stories = attempt["stories read"]
+    return Evidence(
+        tuple(run for _, run in attempt["sentences"]),
+        tuple(run for _, run in attempt["stories"]),
+        SEND if stories is None else stories.name,
+    )
 
 
 def _study(

@@ -15,16 +15,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ..capture import ModuleModel
-from ..capture.evaluating import evaluated
-from ..errors import BadInput
-from ..record import AttentionRecord, Target, Text
-from .batches import Batches
-from .data.story import Story
-from .folder import finish, unfinished_training
-from .models.sentiment import SentimentTransformer, SeriesDecoder
-from .sentiment_training import Lesson, card, fingerprint, knowing, trained_on
-from .train import LogRow, Measurement
+from ...capture import ModuleModel
+from ...capture.evaluating import evaluated
+from ...errors import BadInput
+from ...lab.batches import Batches
+from ...lab.data.story import Story
+from ...lab.folder import finish, unfinished_training
+from ...lab.models.sentiment import SentimentTransformer, SeriesDecoder
+from ...lab.sentiment_training import Lesson, card, fingerprint, knowing, trained_on
+from ...lab.train import LogRow, Measurement
+from ...record import AttentionRecord, Target, Text
 
 EPOCHS, STORIES_PER_STEP, PATIENCE = 60, 25, 10
 

@@ -1,19 +1,23 @@
-"""The report: what was run, every claim beside the paper's figure, Table 1 and Figures 3 to 6."""
+"""The paper's table and figures, made again: Table 1 and Figures 3 to 6."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
 from ...lab.models import SentimentTransformer
 from ...views import tracing
 from ...views.printing import Plot
-from ..claims import Claim, claims_blocks, details_blocks
-from ..document import Block, Document, Figure, Heading, Paragraph, Table, Words
+from ..document import Block, Figure, Heading, Table, Words
+from ..experiment import Attempt, Report
+from .claims import Evidence, SeedRun
 from .data import SEND
-from .judges import Evidence, Run
-from .scales import ACCURACY, CONCORDANCE
+from .paper import ACCURACY, CONCORDANCE, Options, Scale
+from .stages import is_toy
 
-TITLE = "Wu, Nguyen & Ong (2020), Structured Self-Attention Weights Encode Semantics in Sentiment Analysis"
+TOY = (
+    "The treebank and its raters are toys, the stories are a stand-in and the models are small: this run shows that "
+    "the experiment works, and is not meant to confirm the paper's claims."
+)
 HOW = (
     "Words are scored in the test sentences: the score of a word is its mean over all places where it stands, after a"
     " softmax over each sentence as in the paper; scores times the words of their sentence are a check. Valence is "
@@ -25,29 +29,35 @@ HOW = (
 )
 
 
-def report_of(
-    evidence: Evidence, claims: Sequence[Claim], facts: Mapping[str, str], tracing: Plot, caution: str = ""
-) -> tuple[Document, dict[str, pd.DataFrame]]:
-    """The report, and the tables behind it."""
-    rows: list[Sequence[Words]] = [[name, said] for name, said in facts.items()]
+def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
+    """What was run, Table 1, Figures 3 to 6, and every regression."""
+    scale, read, stories = attempt.scale, attempt["sentences read"], attempt["stories read"]
+    model: SentimentTransformer = attempt["sentences"][0][0]
+    settings = model.settings
+    facts = {
+        "model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}",
+        "word vectors": settings.source,
+        "loss": f"{settings.probabilities} and cross-entropy",
+        "trained on": f"{len(read.splits['train']):,} sentences of {read.name}, {scale.sentences_per_step} to a step,"
+        f" {scale.epochs} epochs at most",
+        "words scored in": f"{len(read.splits['test']):,} test sentences",
+        "stories": "none" if stories is None else f"{len(stories.splits['train'])} of {stories.name}",
+        "valence": read.lexicon.name,
+        "seeds": ", ".join(map(str, scale.seeds)),
+    }
     blocks: list[Block] = [
-        Table(["", ""], rows),
-        *claims_blocks(claims),
-        Heading("The paper's table and figures"),
         *_table_1(evidence),
         Heading("Figure 3: attention handed down", 2),
         Figure(
-            "fig03_tracing", tracing, "One sentence, from the local attention at the top to the words at the input."
+            "fig03_tracing",
+            traced_sentence(model),
+            "One sentence, from the local attention at the top to the words at the input.",
         ),
         *_figures(evidence.sentences[0], "the sentences", ""),
-        *(block for run in evidence.stories[:1] for block in _figures(run, evidence.told, "_stories")),
+        *(block for run in evidence.stories[:1] for block in _figures(run, evidence.story_source, "_stories")),
         *_regressions(evidence),
-        Heading("The claims one by one"),
-        *details_blocks(claims),
-        Heading("How it was measured"),
-        Paragraph(HOW),
     ]
-    return Document(TITLE, blocks, caution), _tables(evidence)
+    return Report(facts, blocks, [HOW], _tables(evidence), TOY if is_toy(attempt) else "")
 
 
 def _table_1(evidence: Evidence) -> Iterator[Block]:
@@ -55,16 +65,19 @@ def _table_1(evidence: Evidence) -> Iterator[Block]:
     rows: list[Sequence[Words]] = [["SST-5, accuracy", "paper", f"{ACCURACY:.3f}"]]
     rows += [["SST-5, accuracy", f"seed {run.seed}", f"{run.score:.3f}"] for run in evidence.sentences]
     rows.append([f"{SEND}, mean concordance", "paper", f"{CONCORDANCE:.2f}"])
-    rows += [[f"{evidence.told}, mean concordance", f"seed {run.seed}", f"{run.score:.2f}"] for run in evidence.stories]
+    rows += [
+        [f"{evidence.story_source}, mean concordance", f"seed {run.seed}", f"{run.score:.2f}"]
+        for run in evidence.stories
+    ]
     yield Table(["", "", ""], rows)
 
 
-def _figures(run: Run, told: str, suffix: str) -> Iterator[Block]:
+def _figures(run: SeedRun, source: str, suffix: str) -> Iterator[Block]:
     """Figures 4 to 6 of one seed on the sentences or the stories."""
     drawn = run.study.figures()
-    yield Heading(f"Figure 4: the words with the highest scores ({told})", 2)
+    yield Heading(f"Figure 4: the words with the highest scores ({source})", 2)
     yield Figure(f"fig04_words{suffix}", drawn["cloud"], f"By layer-wise tracing, seed {run.seed}.")
-    yield Heading(f"Figure 5: scores against valence ({told})", 2)
+    yield Heading(f"Figure 5: scores against valence ({source})", 2)
     yield Figure(f"fig05_valence{suffix}", drawn["valence_softmax"], f"As in the paper, seed {run.seed}.")
     yield Figure(
         f"fig05_valence_length_corrected{suffix}",
@@ -72,7 +85,7 @@ def _figures(run: Run, told: str, suffix: str) -> Iterator[Block]:
         f"Times the words of the sentence, seed {run.seed}.",
     )
     if "heads" in drawn:
-        yield Heading(f"Figure 6: heads on very positive and very negative words ({told})", 2)
+        yield Heading(f"Figure 6: heads on very positive and very negative words ({source})", 2)
         yield Figure(f"fig06_heads{suffix}", drawn["heads"], f"In percent, seed {run.seed}.")
 
 
@@ -80,7 +93,7 @@ def _regressions(evidence: Evidence) -> Iterator[Block]:
     yield Heading("Every regression", 2)
     rows: list[Sequence[Words]] = [
         [
-            told,
+            source,
             f"seed {run.seed}",
             str(row["method"]).replace("_", " "),
             str(row["scaling"]).replace("_", " "),
@@ -89,22 +102,22 @@ def _regressions(evidence: Evidence) -> Iterator[Block]:
             f"{row['b2_p']:.2g}",
             "yes" if row["vertex_inside"] else "no",
         ]
-        for told, runs in _told(evidence)
+        for source, runs in _sources(evidence)
         for run in runs
         for row in run.study.regressions.to_dict("records")
     ]
     yield Table(["", "", "method", "scores", "quadratic term", "t", "p", "turns within the range"], rows)
 
 
-def _told(evidence: Evidence) -> list[tuple[str, tuple[Run, ...]]]:
+def _sources(evidence: Evidence) -> list[tuple[str, tuple[SeedRun, ...]]]:
     """The runs on sentences and on stories, with what these are."""
-    return [("sentences", evidence.sentences), (evidence.told, evidence.stories)]
+    return [("sentences", evidence.sentences), (evidence.story_source, evidence.stories)]
 
 
 def _tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
-    def every(table_of: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:
+    def every(table_of: Callable[[SeedRun], pd.DataFrame]) -> pd.DataFrame:
         return pd.concat(
-            [table_of(run).assign(seed=run.seed, data=told) for told, runs in _told(evidence) for run in runs]
+            [table_of(run).assign(seed=run.seed, data=source) for source, runs in _sources(evidence) for run in runs]
         )
 
     return {

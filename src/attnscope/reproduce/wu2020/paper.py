@@ -1,0 +1,80 @@
+"""The paper: its title and figures, how much is run at each scale, and what may be chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+TITLE = "Wu, Nguyen & Ong (2020), Structured Self-Attention Weights Encode Semantics in Sentiment Analysis"
+ACCURACY, CONCORDANCE = 0.475, 0.54
+"""SST-5 (Table 1, in percent there), and the mean concordance per transcript of SEND."""
+T_QUADRATIC = {"sst": 7.04, "send": 6.21}
+"""t of the quadratic term for layer-wise tracing (Fig. 5)."""
+P_GRADIENT = {"sst": 0.19, "send": 0.28}
+SPEARMAN = {"sst": 0.80, "send": 0.37}
+"""Between layer-wise tracing and gradients, over words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The data, the seeds, and how long each model is trained."""
+
+    toy: bool
+    """Whether sentences, stories and raters are our own toys."""
+    seeds: tuple[int, ...]
+    epochs: int
+    patience: int
+    """How many epochs in a row may bring nothing better before a training ends."""
+    sentences_per_step: int
+    story_epochs: int
+    story_patience: int
+    stories_per_step: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the model, where they are not the paper's."""
+
+
+SCALES = {
+    "smoke": Scale(
+        toy=True,
+        seeds=(1,),
+        epochs=3,
+        patience=3,
+        sentences_per_step=50,
+        story_epochs=3,
+        story_patience=3,
+        stories_per_step=5,
+        settings={"layers": 2, "heads": 2, "head_width": 8, "width": 16},
+    ),
+    "cpu": Scale(
+        toy=False,
+        seeds=(1, 2),
+        epochs=15,
+        patience=5,
+        sentences_per_step=50,
+        story_epochs=40,
+        story_patience=10,
+        stories_per_step=25,
+    ),
+    "paper": Scale(
+        toy=False,
+        seeds=(1, 2, 3, 4, 5),
+        epochs=200,
+        patience=200,
+        sentences_per_step=500,
+        story_epochs=200,
+        story_patience=200,
+        stories_per_step=25,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be chosen."""
+
+    corpus: Annotated[str | None, "A folder laid out like SST, in place of it."] = None
+    send: Annotated[Path | None, "The folder of SEND, which its authors give on request."] = None
+    vectors: Annotated[str | None, "Word vectors: a GloVe file, glove-50 (the package) or scratch."] = None
+    lexicon: Annotated[str | None, "What raters say of words: warriner, vader or a file."] = None
+    probabilities: Annotated[str, "How classes are learned: sigmoid as in the authors' code, or softmax."] = "sigmoid"
+    data: Annotated[Path | None, "Where the data sets are, before $ATTNSCOPE_DATA."] = None
