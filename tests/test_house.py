@@ -1,7 +1,9 @@
 """The house rules, checked: what starts fast, what imports what, what the papers on the wall say."""
 
 import ast
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -219,3 +221,152 @@ def test_the_brackets_of_the_layers_are_true():
         name = room.strip("()")
         stands = (PACKAGE / f"{name}.py").exists() or (PACKAGE / name / "__init__.py").exists()
         assert stands != room.startswith("("), f"{name} in [tool.importlinter] is wrongly bracketed"
+
+
+# ---- one thing in one place: a method, a statistic, a view and a paper, each added to a copy of the package
+
+
+def with_lines(path: Path, *lines: tuple[str, str]) -> Path:
+    """The file with each line put behind another."""
+    text = path.read_text()
+    for after, line in lines:
+        assert after in text
+        text = text.replace(after, f"{after}{line}", 1)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of the package, to be added to, and what runs in it."""
+    place = tmp_path_factory.mktemp("extended")
+    shutil.copytree(PACKAGE, place / "attnscope", ignore=shutil.ignore_patterns("__pycache__"))
+    return place / "attnscope"
+
+
+def run_copied(copied: Path, code: str) -> str:
+    # the docs' hook is tried too
+    path = os.pathsep.join([str(copied.parent), str(ROOT / "docs")])
+    return run(code, env={**os.environ, "PYTHONPATH": path}, cwd=copied.parent)
+
+
+def test_a_method_is_added_in_three_places(copied):
+    places = [
+        copied / "attribution" / "last_row.py",
+        with_lines(
+            copied / "attribution" / "__init__.py",
+            ("from .raw import raw as raw\n", "from .last_row import last_row as last_row\n"),
+            ('    "raw": raw,\n', '    "last_row": last_row,\n'),
+        ),
+        with_lines(copied / "__init__.py", ('    "raw": "attribution",\n', '    "last_row": "attribution",\n')),
+    ]  # fmt: skip
+    assert len(places) <= 3
+    places[0].write_text(
+        "from ..record import AttentionRecord, TokenScores\n"
+        "from ..record.scores import scores_of\n\n\n"
+        "def last_row(record: AttentionRecord) -> TokenScores:\n"
+        '    """What the last token sees in the last layer."""\n'
+        '    return scores_of(record, "last_row", record.weights[-1].mean(0)[-1])\n'
+    )
+    out = run_copied(
+        copied,
+        "import attnscope, public_names\n"
+        'model = attnscope.load("demo")\n'
+        'record = model.record("the key to the cabinets")\n'
+        "scores = attnscope.last_row(record)\n"
+        "assert scores.scores.tolist() == record.weights[-1].mean(0)[-1].tolist()\n"
+        'print(attnscope.explain(model, "the key", ["last_row"]).comparison.methods)\n'
+        "print(*public_names.methods())\n"
+        "print(*public_names.public_names())\n",
+    )
+    assert "('last_row',)" in out
+    assert "| `last_row` | What the last token sees in the last layer. |" in out
+    assert "::: attnscope.attribution.last_row" in out
+
+
+def test_a_statistic_is_added_in_two_places(copied):
+    places = [
+        copied / "statistics" / "last_key.py",
+        with_lines(
+            copied / "statistics" / "__init__.py",
+            ("from .layer import LayerAttention\n", "from .last_key import LastKey\n"),
+            ('    "distance": Distance,\n', '    "last_key": LastKey,\n'),
+        ),
+    ]
+    assert len(places) <= 3
+    source = (copied / "statistics" / "distance.py").read_text()
+    written = source.replace("class Distance", "class LastKey").replace('"Distance"', '"LastKey"')
+    places[0].write_text(
+        re.sub(r"Caption\(.*?\n    \)", 'Caption("Last key", "tokens", "How far, again.")', written, flags=re.DOTALL)
+    )
+    out = run_copied(
+        copied,
+        "import attnscope, public_names\n"
+        'found = attnscope.survey("demo", "demo", ["last_key", "distance"], limit=20)\n'
+        'ours, theirs = (found[name].result()["value"].tolist() for name in ("last_key", "distance"))\n'
+        "assert ours == theirs\n"
+        "page = found.view()\n"
+        'print([one["title"] for one in page.payload["statistics"]])\n'
+        "print(*public_names.statistics())\n",
+    )
+    assert "'Last key'" in out
+    assert "| `last_key` | Last key | How far, again. |" in out
+
+
+def test_a_view_is_added_in_three_places(copied):
+    places = [
+        copied / "views" / "lengths.py",
+        copied / "views" / "lengths.js",
+        with_lines(
+            copied / "views" / "__init__.py",
+            ("from .learning import learning as learning\n", "from .lengths import lengths as lengths\n"),
+            ('    "learning": learning,\n', '    "lengths": lengths,\n'),
+        ),
+    ]
+    assert len(places) <= 4
+    places[0].write_text(
+        "from ..record import AttentionRecord\n"
+        "from .view import View\n\n\n"
+        "def lengths(record: AttentionRecord) -> View:\n"
+        '    """How long each token is."""\n'
+        '    return View("lengths", {"lengths": [len(token) for token in record.tokens]})\n'
+    )
+    places[1].write_text(
+        '// How long each token is.\n\nexport function render({ model, el }) {\n'
+        '  el.textContent = model.get("payload").lengths.join(" ");\n}\n\nexport default { render };\n'
+    )  # fmt: skip
+    out = run_copied(
+        copied,
+        "import attnscope\n"
+        'record = attnscope.load("demo").record("the key")\n'
+        'print(attnscope.VIEWS["lengths"](record).save("lengths.html").read_text())\n'
+        "from attnscope.app.desk import VIEWS_OF_A_RECORD\n"
+        "print(VIEWS_OF_A_RECORD)\n",
+    )
+    assert "el.textContent = model.get" in out
+    assert '"lengths"' in out or "'lengths'" in out.splitlines()[-1]
+
+
+def test_a_paper_is_its_folder_and_one_line(copied):
+    folder = copied / "reproduce" / "tiny2026"
+    folder.mkdir()
+    with_lines(copied / "reproduce" / "__init__.py", ('"snell2021"', ', "tiny2026"'))
+    (folder / "__init__.py").write_text(
+        '"""Tiny (2026): what the last token looks at."""\n\n'
+        "from .experiment import reproduce_tiny2026 as reproduce_tiny2026\n"
+    )
+    written = (ROOT / "tests" / "reproduce" / "test_experiment.py").read_text()
+    imports = written.split("# docs/adding-a-paper.md")[0].split("import inspect\n", 1)[1]
+    imports = "\n".join(line for line in imports.split("\n") if "commands" not in line and "pytest" not in line)
+    shown = written.split("[start:tiny]\n")[1].split("# --8<-- [end:tiny]")[0]
+    (folder / "experiment.py").write_text(f"import inspect\n{imports}\n{shown}")
+    out = run_copied(
+        copied,
+        "from attnscope.cli import app\n"
+        'app(["reproduce", "--help"], standalone_mode=False)\n'
+        'app(["reproduce", "tiny2026", "--help"], standalone_mode=False)\n'
+        'app(["reproduce", "tiny2026", "--out", "out"], standalone_mode=False)\n',
+    )
+    assert "what the last token looks at" in out
+    assert "The model that is looked at." in out
+    assert "1 of 1 claim holds" in out

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import views as views
     from .attribution import METHODS as METHODS
+    from .attribution import Comparison as Comparison
     from .attribution import attribute as attribute
     from .attribution import blank_out as blank_out
     from .attribution import compare as compare
@@ -29,20 +30,31 @@ if TYPE_CHECKING:
     from .capture import instrument as instrument
     from .capture import load as load
     from .errors import BadInput as BadInput
+    from .evaluation import LexiconStudy as LexiconStudy
     from .evaluation import Trust as Trust
+    from .evaluation import lexicon as lexicon
     from .evaluation import trust as trust
+    from .explaining import Explanation as Explanation
+    from .explaining import explain as explain
     from .record import AttentionRecord as AttentionRecord
     from .record import TokenScores as TokenScores
     from .report import write_report as write_report
+    from .reproduce import EXPERIMENTS as EXPERIMENTS
     from .statistics import STATISTICS as STATISTICS
     from .surveying import Survey as Survey
     from .surveying import survey as survey
     from .syntax import Sentence as Sentence
+    from .views import VIEWS as VIEWS
+    from .views import View as View
 
 _HOME = {
     "AttentionRecord": "record",
     "BadInput": "errors",
+    "Comparison": "attribution",
+    "EXPERIMENTS": "reproduce",
+    "Explanation": "explaining",
     "InstrumentedModel": "capture",
+    "LexiconStudy": "evaluation",
     "METHODS": "attribution",
     "STATISTICS": "statistics",
     "Sentence": "syntax",
@@ -50,24 +62,28 @@ _HOME = {
     "TokenScores": "record",
     "Tokenized": "capture",
     "Trust": "evaluation",
+    "VIEWS": "views",
+    "View": "views",
     "attribute": "attribution",
     "blank_out": "attribution",
     "compare": "attribution",
+    "effective": "attribution",
+    "explain": "explaining",
+    "flow": "attribution",
     "gradient": "attribution",
+    "gradient_rollout": "attribution",
     "gradient_x_input": "attribution",
     "instrument": "capture",
     "integrated_gradients": "attribution",
+    "layerwise_tracing": "attribution",
+    "lexicon": "evaluation",
     "load": "capture",
+    "minimum_cut": "attribution",
     "raw": "attribution",
-    "value_weighted": "attribution",
     "rollout": "attribution",
     "survey": "surveying",
-    "minimum_cut": "attribution",
-    "layerwise_tracing": "attribution",
-    "gradient_rollout": "attribution",
-    "flow": "attribution",
-    "effective": "attribution",
     "trust": "evaluation",
+    "value_weighted": "attribution",
     "write_report": "report",
 }
 """The public names, and the room each lives in."""

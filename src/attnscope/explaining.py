@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.padding import Padding
@@ -13,14 +13,15 @@ from rich.text import Text
 from .attribution.blank_out import blank_groups
 from .attribution.choosing import Method, every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
-from .capture import InstrumentedModel, ModuleModel
+from .capture import InstrumentedModel, ModuleModel, load
 from .errors import BadInput
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
+from .record.schema import checked
 from .terminal import scored
 
-LEVELS = ("token", "word")
+Level = Literal["token", "word"]
 Watch = Callable[[str, int, int], None]
 """Who is told how far each method is: its name, how much is done, and of how much."""
 BUDGET = 60.0
@@ -58,15 +59,16 @@ class Explanation:
         }
 
 
+@checked
 def explain(
-    model: InstrumentedModel | ModuleModel,
+    model: str | InstrumentedModel | ModuleModel,
     text: TextInput,
     methods: Sequence[str] | None = None,
     query: int | None = None,
     layer: int | None = None,
     *,
     target: str | None = None,
-    by: str = "token",
+    by: Level = "token",
     signed: bool = False,
     truncate: bool = False,
     budget: int | float | None = None,
@@ -74,14 +76,14 @@ def explain(
 ) -> Explanation:
     """Record a text with all that methods may ask for, and let them score it, quick ones first.
 
-    `target` is the outcome to explain instead of the predicted one; `by="word"` gives one score for each word;
-    `signed` keeps the sign of the methods that have one, above zero for what speaks for the outcome. `query` and
-    `layer` ask the methods that have a map about another position or layer; the others are left out then. Without
-    `methods`, slow ones are left out that would take more than `budget` seconds together, by the time that one run of
-    the model takes here. `watch` is told how far they are.
+    `model` is a loaded model, or a name or folder. `target` is the outcome to explain instead of the predicted one;
+    `by="word"` gives one score for each word; `signed` keeps the sign of the methods that have one, above zero for
+    what speaks for the outcome. `query` and `layer` ask the methods that have a map about another position or
+    layer; the others are left out then. Without `methods`, slow ones are left out that would take more than
+    `budget` seconds together, by the time that one run of the model takes here. `watch` is told how far they are.
     """
-    if by not in LEVELS:
-        raise BadInput(f"by={by!r} is neither token nor word.")
+    if isinstance(model, str):
+        model = load(model)
     record = record_with_everything(model, text, target, truncate)
     asks_map = query is not None or layer is not None
     # gradients are of what was captured, so all are asked about that outcome

@@ -1,5 +1,6 @@
 """What the server knows and can do, without the web: models, texts that were read, views made of them."""
 
+import inspect
 import json
 import threading
 from collections import OrderedDict
@@ -22,14 +23,18 @@ from ..views.flow import SHORT
 from .entry import RICH_TOKENS, Entry, need_of
 from .turns import Turns, Work
 
-TITLES = {
-    "scores": "Scores",
-    "head": "Heads",
-    "model": "All heads",
-    "flow": "Flow",
-    "tracing": "Tracing",
-    "neuron": "Neuron",
-}
+TITLES = {"head": "Heads", "model": "All heads"}
+"""Views that are not called by their own name."""
+FIRST = ("scores", "head", "model", "flow", "tracing", "neuron")
+
+
+def _shows_record(view: Callable[..., View]) -> bool:
+    """Whether a view needs a record and nothing else."""
+    first, *others = inspect.signature(view).parameters.values()
+    return first.name == "record" and all(other.default is not other.empty for other in others)
+
+
+VIEWS_OF_A_RECORD = (*FIRST, *(name for name, view in VIEWS.items() if name not in FIRST and _shows_record(view)))
 """The views of a text, in the order in which they are offered."""
 
 
@@ -70,7 +75,10 @@ class Desk:
                 {"name": name, "needs": need_of(name), "about": _first_sentence(method)}
                 for name, method in every_method().items()
             ],
-            "views": [{"name": name, "title": TITLES[name], "about": _first_sentence(VIEWS[name])} for name in TITLES],
+            "views": [
+                {"name": name, "title": TITLES.get(name, name.capitalize()), "about": _first_sentence(VIEWS[name])}
+                for name in VIEWS_OF_A_RECORD
+            ],
             "trust": {name: table.verdict().split("\n")[0] for name in self.models if (table := self.trust_in(name))},
         }
 
@@ -146,7 +154,7 @@ class Desk:
         if name == "survey" and entry.survey is not None:
             view: View = entry.survey.view()
             return view
-        if entry.record is None or name not in TITLES:
+        if entry.record is None or name not in VIEWS_OF_A_RECORD:
             raise BadInput(f"There is no {name} view here: there is {', '.join(offered(entry))}.")
         if name == "scores":
             return VIEWS["scores"](comparison, record=entry.record, trust=self.trust_in(entry.model_name))
@@ -192,14 +200,8 @@ def offered(entry: Entry) -> dict[str, str | None]:
         if entry.model is None and record.queries is None
         else None
     )
-    return {
-        "scores": None,
-        "head": None,
-        "model": None,
-        "flow": crossed,
-        "tracing": crossed or pooled,
-        "neuron": pooled or bare,
-    }
+    lacking = {"flow": crossed, "tracing": crossed or pooled, "neuron": pooled or bare}
+    return {name: lacking.get(name) for name in VIEWS_OF_A_RECORD}
 
 
 def told(entry: Entry) -> dict[str, Any]:

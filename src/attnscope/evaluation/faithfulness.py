@@ -21,6 +21,7 @@ from .erasure import BASELINES, token_counts
 from .per_text import Figure, Question, figures_of
 from .result import CARD, Trust
 from .tabulating import tabulated
+from .texts import model_and_texts
 
 # What the measurement will cost, told before it runs.
 
@@ -71,8 +72,8 @@ WAYS_TO_RECORD: tuple[dict[str, Any], ...] = ({}, {"gradients": True}, {"gradien
 
 @checked
 def trust(
-    model: Model,
-    texts: Iterable[Text],
+    model: str | Model,
+    texts: str | Path | Iterable[Text],
     methods: Sequence[str | Method] | None = None,
     against: Sequence[str | Method] = ("blank_out", "gradient"),
     *,
@@ -83,9 +84,14 @@ def trust(
     top: int = 3,
     seed: int = 0,
     truncate: bool = False,
+    limit: int | None = None,
+    data: str | Path | None = None,
     watch: Callable[[int, Cost], None] | None = None,
 ) -> Trust:
     """How well methods follow what the model does on these texts, with intervals and beside baselines.
+
+    The model, or its name or folder; the texts, or the name of a file or data set as `read_texts` takes it (in `data`,
+    before $ATTNSCOPE_DATA), no more than `limit` of them.
 
     After Abnar & Zuidema 2020, section 4: per text, the rank agreement (Spearman, Kendall, overlap of the `top` tokens)
     of each method, at each of `layers`, with each reference in `against`; and after DeYoung et al. 2020
@@ -99,6 +105,7 @@ def trust(
     folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
     for name, number, least in (("batch_size", batch_size, 1), ("top", top, 1), ("seed", seed, 0)):
         check_number(name, number, least)
+    model, texts = model_and_texts(model, texts, limit, data)
     given = _checked_texts(texts)
     tokenized = [_tokens(model, text, number, truncate) for number, text in enumerate(given)]
     references = named_methods(against)

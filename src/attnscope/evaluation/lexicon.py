@@ -15,12 +15,13 @@ from ..record import Model, Text
 from .lexicon_study import CARD, LexiconStudy, correlations, regressions, with_valence
 from .lexicons import NEGATIVE, POSITIVE, VADER, Lexicon, Matcher, counted_ways, read_lexicon
 from .regression import FEWEST, statsmodels_api
+from .texts import model_and_texts
 from .word_measuring import WHAT, Asked, Watch, asked_of, measured, store_of
 
 
 def lexicon(
-    model: Model,
-    texts: Iterable[Text],
+    model: str | Model,
+    texts: str | Path | Iterable[Text],
     lexicon: str | Path | Mapping[str, float] | Lexicon = VADER,
     methods: Sequence[str | Method] | None = None,
     *,
@@ -31,6 +32,7 @@ def lexicon(
     resume: bool = False,
     batch_size: int = 16,
     truncate: bool = False,
+    limit: int | None = None,
     watch: Watch | None = None,
 ) -> LexiconStudy:
     """Hold the scores that a model's words get against what people say of the words.
@@ -40,8 +42,9 @@ def lexicon(
     share of attention that each head brings to very positive and very negative words.
 
     Args:
-        model: A model whose attention can be read.
-        texts: What it reads; lists of words where its own idea of a word is not wanted.
+        model: A model whose attention can be read, or its name or folder.
+        texts: What it reads; lists of words where its own idea of a word is not wanted. A name is that of a file or
+            data set, as `read_texts` takes it.
         lexicon: "vader", "warriner", a CSV or TSV file (word, value), a mapping, or what `read_lexicon` gives.
         methods: Names or functions; by default WORD_METHODS, as far as the model serves them.
         tags: The kind of each word, in lower case, if the lexicon's very positive and very negative are not meant.
@@ -51,12 +54,14 @@ def lexicon(
         resume: Go on with what is in the folder, to the very same study.
         batch_size: Texts run together.
         truncate: Cut texts that are too long for the model, instead of refusing them.
+        limit: Read only so many texts.
         watch: Told how many texts are done, and of how many.
     """
     folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
     statsmodels_api()  # what is missing is told before a model runs for hours
     matcher = Matcher(read_lexicon(lexicon, data))
     used = matcher.lexicon
+    model, texts = model_and_texts(model, texts, limit, data)
 
     @cache
     def tag_of(word: str) -> str | None:

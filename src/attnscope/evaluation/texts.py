@@ -1,11 +1,12 @@
 """Texts to measure on: a file, a data set, or sentences of our own grammar."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from ..corpora import named_file
 from ..errors import check_number
+from ..record import Model, Text
 from ..syntax import agreement_sentences, texts_of
 
 DEMO = "demo"
@@ -26,6 +27,19 @@ def read_texts(corpus: str, limit: int | None = None, data: str | Path | None = 
         return list(islice(_demo_texts(), limit or DEMO_TEXTS))
     path, kind = named_file(corpus, data) or (corpus, None)
     return texts_of(path, limit=limit, kind=kind)
+
+
+def model_and_texts(
+    model: str | Model, texts: str | Path | Iterable[Text], limit: int | None = None, data: str | Path | None = None
+) -> tuple[Model, list[Text]]:
+    """What the commands are given by name: the model loaded and the corpus read; all else is taken as it is."""
+    from ..capture import load
+
+    if isinstance(texts, str | Path):
+        read: list[Text] = [*read_texts(str(texts), limit, data)]
+    else:
+        read = list(islice(texts, limit))
+    return (load(model) if isinstance(model, str) else model), read
 
 
 def _demo_texts() -> Iterator[str]:

@@ -18,7 +18,7 @@ from .patterns import Patterns
 from .reading import Reading
 from .role_exemplars import RoleExemplars
 from .roles import FAMILIES, NEEDED, role_symbol, roles
-from .statistic import PARSE, TAGS, Accumulator, Statistic
+from .statistic import PARSE, TAGS, Accumulator, Caption, Statistic
 from .uncertainty import merged, with_errors
 from .variability import Variability
 
@@ -48,6 +48,7 @@ __all__ = [
     "TAGS",
     "Accumulator",
     "Batch",
+    "Caption",
     "Frame",
     "LayerAttention",
     "Null",

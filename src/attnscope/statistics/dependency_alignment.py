@@ -16,7 +16,7 @@ from .batch import Batch, Frame
 from .layer import LayerAttention
 from .pairs import Pairs, link_labels, wider_labels
 from .ratio import Ratio, RatioStatistic
-from .statistic import PARSE
+from .statistic import PARSE, Caption
 from .tally import SOLE, Tally
 
 REACH = 10
@@ -35,6 +35,11 @@ class DependencyAlignment(RatioStatistic):
     at the verb from everywhere follows no relation. `links` counts the pairs behind it.
     """
 
+    caption: ClassVar[Caption] = Caption(
+        "Dependency alignment",
+        "share of attention",
+        "How much of the head’s attention runs along a syntactic dependency.",
+    )
     needs: ClassVar[tuple[str, ...]] = (PARSE,)
     errors: ClassVar[Mapping[str, str]] = {"value": "error", "focus": "focus_error"}
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .batch import Frame
 from .layer import LayerAttention
-from .statistic import PARSE
+from .statistic import PARSE, Caption
 from .tally import Additive, Tally
 
 
@@ -23,6 +23,11 @@ class DependencyByDistance(Additive):
     (Vig & Belinkov 2019, section 5.3.3: .42, .07 and .02 at distances 1, 5 and 10).
     """
 
+    caption: ClassVar[Caption] = Caption(
+        "Dependency by distance",
+        "share of pairs",
+        "A property of the corpus: how likely two tokens are linked, by their distance.",
+    )
     needs: ClassVar[tuple[str, ...]] = (PARSE,)
     errors: ClassVar[Mapping[str, str]] = {"value": "error"}
     second_pass: ClassVar[None] = None

@@ -6,7 +6,7 @@ from typing import ClassVar
 from .batch import Frame
 from .layer import LayerAttention
 from .ratio import Ratio, RatioStatistic
-from .statistic import PARSE
+from .statistic import PARSE, Caption
 from .tally import SOLE, Tally
 
 
@@ -14,6 +14,11 @@ from .tally import SOLE, Tally
 class DependencyType(RatioStatistic):
     """Eq. 3 with the relation of the attended token to its own head in place of its tag."""
 
+    caption: ClassVar[Caption] = Caption(
+        "Relation attended to",
+        "share of attention",
+        "How much of the head’s attention goes to tokens that bear a relation.",
+    )
     needs: ClassVar[tuple[str, ...]] = (PARSE,)
 
     to: Tally

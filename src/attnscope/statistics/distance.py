@@ -7,6 +7,7 @@ from typing import ClassVar
 from .batch import Frame
 from .layer import LayerAttention
 from .ratio import Ratio, RatioStatistic
+from .statistic import Caption
 from .tally import SOLE, Tally
 
 
@@ -14,6 +15,9 @@ from .tally import SOLE, Tally
 class Distance(RatioStatistic):
     """The mean of |i - j| in tokens, weighted by attention; `signed` is that of i - j, positive for looking back."""
 
+    caption: ClassVar[Caption] = Caption(
+        "Distance", "tokens", "How far the head looks: the mean distance of attending and attended token."
+    )
     errors: ClassVar[Mapping[str, str]] = {"value": "error", "signed": "signed_error"}
 
     before: Tally

@@ -1,12 +1,14 @@
 """How widely a head spreads its attention (Vig & Belinkov 2019, Eq. 7)."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
 from .batch import Frame
 from .layer import LayerAttention
 from .ratio import Ratio, RatioStatistic
+from .statistic import Caption
 from .tally import SOLE, Tally
 
 SMALLEST = torch.finfo(torch.float32).tiny
@@ -23,6 +25,7 @@ class Entropy(RatioStatistic):
     `rows_share` which share of all that is: a head with few rows left is known less well than its error says.
     """
 
+    caption: ClassVar[Caption] = Caption("Entropy", "nats", "How broadly the head looks: 0 is one token only.")
     total: Tally
     widest: Tally
     rows: Tally

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .batch import Frame
 from .layer import LayerAttention
+from .statistic import Caption
 
 HOW_MANY = 10
 NOTHING = -1.0
@@ -24,6 +25,9 @@ class Exemplars:
     Sentences of the same tokens count once. Of equal weights the earlier sentence comes first.
     """
 
+    caption: ClassVar[Caption] = Caption(
+        "Exemplars", "", "The ten sentences with the largest single weight, and the pair of tokens that has it."
+    )
     needs: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[Mapping[str, str]] = {}
     second_pass: ClassVar[None] = None

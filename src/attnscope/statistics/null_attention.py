@@ -12,6 +12,7 @@ from typing import ClassVar
 from .batch import Frame
 from .layer import LayerAttention
 from .ratio import Ratio, RatioStatistic
+from .statistic import Caption
 from .tally import SOLE, Tally
 
 
@@ -24,6 +25,9 @@ class NullAttention(RatioStatistic):
     sentences, and more in causal models, where all rows see the first tokens.
     """
 
+    caption: ClassVar[Caption] = Caption(
+        "Null attention", "share of attention", "How much attention goes to tokens that stand for none."
+    )
     errors: ClassVar[Mapping[str, str]] = {"value": "error", "one_token": "one_token_error"}
 
     null: Tally

@@ -10,7 +10,7 @@ from torch import Tensor
 from .batch import Batch, Frame
 from .layer import LayerAttention
 from .ratio import Ratio, RatioStatistic
-from .statistic import TAGS
+from .statistic import TAGS, Caption
 from .tally import SOLE, Tally
 
 DIRECTIONS = ("to", "from")
@@ -27,6 +27,11 @@ class PartOfSpeech(RatioStatistic):
     sentence that has most of it. `one_token_chance` is what that would be if the tokens of a tag were treated alike.
     """
 
+    caption: ClassVar[Caption] = Caption(
+        "Part of speech",
+        "share of attention",
+        "How much of the head’s attention goes to, or comes from, tokens of a tag.",
+    )
     needs: ClassVar[tuple[str, ...]] = (TAGS,)
 
     along: Tally

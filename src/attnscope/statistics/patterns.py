@@ -5,6 +5,7 @@ shares of all attention, null attention included: they are where heads rest.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float64
@@ -13,6 +14,7 @@ from torch import Tensor
 from .batch import Batch, Frame
 from .layer import LayerAttention
 from .ratio import Ratio, RatioStatistic
+from .statistic import Caption
 from .tally import SOLE, Tally
 
 OF_WHAT_COUNTS = ("previous", "next", "same", "repeated", "induction")
@@ -27,6 +29,9 @@ class Patterns(RatioStatistic):
     that attends: what followed it then (Olsson et al. 2022).
     """
 
+    caption: ClassVar[Caption] = Caption(
+        "Pattern", "share of attention", "How much of the head’s attention follows a simple pattern."
+    )
     along: Tally
     mass: Tally
     resting: Tally

@@ -1,10 +1,12 @@
 """What a statistic is: a measurement over a corpus that accumulates.
 
-A class in `STATISTICS` also has `empty(frame)`, which makes one that has seen nothing, `needs`, and `second_pass`:
-None, or the class that reads the corpus once more when the first has seen all of it, made by `after(first, frame)`.
+A class in `STATISTICS` also has `empty(frame)`, which makes one that has seen nothing, `needs`, `caption`, and
+`second_pass`: None, or the class that reads the corpus once more when the first has seen all of it, made by
+`after(first, frame)`.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pandas as pd
@@ -13,6 +15,15 @@ from .layer import LayerAttention
 
 TAGS, PARSE = "tags", "parse"
 """What a statistic may need of every sentence: parts of speech; heads and relations."""
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What a statistic is called on a screen, in which unit it is, and what it means in one sentence."""
+
+    title: str
+    unit: str = ""
+    meaning: str = ""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from torch import Tensor
 from .batch import Frame
 from .layer import LayerAttention
 from .ratio import Ratio, RatioStatistic
+from .statistic import Caption
 from .tally import SOLE, Additive, Tally
 
 POSITIONS = 10
@@ -84,6 +85,11 @@ class Variability(Additive):
     Low variability: the head looks at positions, whatever stands there. High variability: it looks at content.
     """
 
+    caption: ClassVar[Caption] = Caption(
+        "Variability",
+        "share",
+        "How much the pattern changes with the text: 0 is bound to position alone, 1 to content.",
+    )
     needs: ClassVar[tuple[str, ...]] = ()
     second_pass: ClassVar[type[Deviations]] = Deviations
 

@@ -13,7 +13,7 @@ from .plots import listed_roles
 from .sides import printable
 from .survey_figure import CURVE, EXEMPLARS, ROLE_EXEMPLARS, ROLES, chosen_table, labels_of, survey_figure
 from .tables import need
-from .titles import name_of, words_of
+from .titles import caption_of, name_of
 from .view import View
 from .weights import packed
 
@@ -108,12 +108,12 @@ def _statistic(
         raise BadInput(f"The table {name!r} has several rows for one head; its labels must be columns of text.")
     shape = (len(combinations), len(layers), len(heads))
     columns = [column for column in table if column not in {"layer", "head", *labels}]
-    words = words_of(name)
+    caption = caption_of(name)
     return {
         "name": name,
-        "title": words.title,
-        "unit": words.unit,
-        "meaning": words.meaning,
+        "title": caption.title,
+        "unit": caption.unit,
+        "meaning": caption.meaning,
         "labels": [{"name": label, "title": name_of(label)} for label in labels],
         "rows": [list(combination) for combination in combinations],
         "words": {label: name_of(label) for combination in combinations for label in combination},

@@ -8,7 +8,7 @@ import pandas as pd
 from ..errors import BadInput
 from .plots import Marks, head_map, role_map
 from .printing import COLUMN, Plot
-from .titles import name_of, words_of
+from .titles import caption_of, name_of
 
 ROLES, EXEMPLARS, ROLE_EXEMPLARS, CURVE = "roles", "exemplars", "role_exemplars", "dependency_by_distance"
 KEYS = {"layer", "head", "value", "error"}
@@ -32,7 +32,7 @@ def survey_figure(
     marks = _marks(tables, state)
     if name == ROLES:
         return role_map(table, marks=marks, width=width or COLUMN)
-    labels, words = labels_of(table), words_of(name)
+    labels, words = labels_of(table), caption_of(name)
     row: list[str] = [str(label) for label in state.get("label") or table[labels].astype(str).iloc[0]]
     for label, value in zip(labels, row, strict=True):
         table = table[table[label].astype(str) == value]

@@ -1,47 +1,7 @@
-"""What each statistic is called on the screen, in which unit, and what it means in one sentence."""
+"""What statistics, columns and labels are called on the screen."""
 
-from dataclasses import dataclass
+from ..statistics import STATISTICS, Caption
 
-
-@dataclass(frozen=True)
-class Words:
-    """The name, the unit and the meaning of a statistic."""
-
-    title: str
-    unit: str = ""
-    meaning: str = ""
-
-
-STATISTICS = {
-    "part_of_speech": Words(
-        "Part of speech",
-        "share of attention",
-        "How much of the head’s attention goes to, or comes from, tokens of a tag.",
-    ),
-    "dependency_alignment": Words(
-        "Dependency alignment",
-        "share of attention",
-        "How much of the head’s attention runs along a syntactic dependency.",
-    ),
-    "dependency_type": Words(
-        "Relation attended to",
-        "share of attention",
-        "How much of the head’s attention goes to tokens that bear a relation.",
-    ),
-    "distance": Words(
-        "Distance", "tokens", "How far the head looks: the mean distance of attending and attended token."
-    ),
-    "entropy": Words("Entropy", "nats", "How broadly the head looks: 0 is one token only."),
-    "variability": Words(
-        "Variability",
-        "share",
-        "How much the pattern changes with the text: 0 is bound to position alone, 1 to content.",
-    ),
-    "null_attention": Words(
-        "Null attention", "share of attention", "How much attention goes to tokens that stand for none."
-    ),
-    "patterns": Words("Pattern", "share of attention", "How much of the head’s attention follows a simple pattern."),
-}
 NAMES = {
     "head_to_dependent": "head → dependent",
     "dependent_to_head": "dependent → head",
@@ -69,9 +29,10 @@ NAMES = {
 }
 
 
-def words_of(statistic: str) -> Words:
-    """The words for a statistic; one of the user's own gets its name, readable."""
-    return STATISTICS.get(statistic) or Words(name_of(statistic))
+def caption_of(statistic: str) -> Caption:
+    """The caption of a statistic; one of the user's own gets its name, readable."""
+    known = STATISTICS.get(statistic)
+    return Caption(name_of(statistic)) if known is None else known.caption
 
 
 def name_of(name: str) -> str:
