@@ -12,7 +12,7 @@ lead up again. Only the arcs touched are undone, so one workspace serves all pai
 """
 
 import threading
-from typing import no_type_check
+from typing import NamedTuple, no_type_check
 
 import numba
 import numpy as np
@@ -24,6 +24,29 @@ SCALE = 2**50
 SERIAL_WORK = 200_000
 """Below this many pairs x levels x tokens waking threads costs more than it saves."""
 _parallel_lock = threading.Lock()
+
+
+class Workspace(NamedTuple):
+    """What one thread needs beside the flow itself, all of int64."""
+
+    touched: np.ndarray
+    """Arcs to be undone."""
+    arc: np.ndarray
+    """The next one to try, of each node."""
+    after: np.ndarray
+    """The next node alive, of each node."""
+    distance: np.ndarray
+    queue: np.ndarray
+    unvisited: np.ndarray
+    left: np.ndarray
+    """How many nodes of a level are unvisited."""
+    amount: np.ndarray
+    """Asked of a node on the way."""
+    sent: np.ndarray
+    """Sent on by it."""
+    level: np.ndarray
+    node: np.ndarray
+    """Its token."""
 
 
 @compiled()
@@ -40,7 +63,8 @@ def _next_alive(after, level, j):
 @no_type_check
 def _first_blocking_flow(capacity, flow, space, depth, source, sink, low, high, limit):
     """Pass up to `limit` down the layers by forward arcs alone, until every way is blocked."""
-    touched, arc, after, _, _, _, _, amount, sent, _, node = space
+    touched, arc, after, node = space.touched, space.arc, space.after, space.node
+    amount, sent = space.amount, space.sent
     n = capacity.shape[1]
     count = 0
     for level in range(1, depth + 1):
@@ -109,7 +133,7 @@ def _first_blocking_flow(capacity, flow, space, depth, source, sink, low, high, 
 @no_type_check
 def _reach(capacity, flow, space, depth, source, sink, low, high):
     """Breadth-first distances from the source in the residual graph (-1: out of reach); true if the sink is reached."""
-    _, _, _, distance, queue, unvisited, left, _, _, _, _ = space
+    distance, queue, unvisited, left = space.distance, space.queue, space.unvisited, space.left
     n = capacity.shape[1]
     for level in range(depth + 1):
         for j in range(low, high + 1):
@@ -162,7 +186,7 @@ def _distances_to_sink(capacity, flow, space, depth, source, sink, low, high):
     From the sink and not from the source, because near the sink most arcs are full: few nodes can still reach it, and
     the search that follows walks into no dead end that it has not made itself.
     """
-    _, _, _, distance, queue, unvisited, left, _, _, _, _ = space
+    distance, queue, unvisited, left = space.distance, space.queue, space.unvisited, space.left
     n = capacity.shape[1]
     for level in range(depth + 1):
         for j in range(low, high + 1):
@@ -211,7 +235,8 @@ def _distances_to_sink(capacity, flow, space, depth, source, sink, low, high):
 @no_type_check
 def _blocking_flow(capacity, flow, space, depth, source, sink, low, high, limit, count):
     """Augment along shortest residual paths until every one is blocked; arcs may lead down or, undoing flow, up."""
-    touched, arc, _, distance, _, _, _, amount, sent, at_level, node = space
+    touched, arc, distance, node = space.touched, space.arc, space.distance, space.node
+    amount, sent, at_level = space.amount, space.sent, space.level
     n = capacity.shape[1]
     width = high - low + 1
     for level in range(depth + 1):
@@ -275,20 +300,19 @@ def _blocking_flow(capacity, flow, space, depth, source, sink, low, high, limit,
 @compiled()
 @no_type_check
 def _workspace(depth, n):
-    """What one thread needs beside the flow itself."""
     nodes = (depth + 1) * n + 2
-    return (
-        np.empty(2 * depth * n * n, np.int64),  # touched: arcs to be undone
-        np.empty((depth + 1, n), np.int64),  # arc: the next one to try
-        np.empty((depth + 1, n + 1), np.int64),  # after: the next node alive
-        np.empty((depth + 1, n), np.int64),  # distance
-        np.empty(nodes, np.int64),  # queue
-        np.empty((depth + 1, n), np.int64),  # unvisited
-        np.empty(depth + 1, np.int64),  # left: how many unvisited
-        np.empty(nodes, np.int64),  # amount asked of a node
-        np.empty(nodes, np.int64),  # sent on by it
-        np.empty(nodes, np.int64),  # its level
-        np.empty(nodes, np.int64),  # its token
+    return Workspace(
+        np.empty(2 * depth * n * n, np.int64),
+        np.empty((depth + 1, n), np.int64),
+        np.empty((depth + 1, n + 1), np.int64),
+        np.empty((depth + 1, n), np.int64),
+        np.empty(nodes, np.int64),
+        np.empty((depth + 1, n), np.int64),
+        np.empty(depth + 1, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
     )
 
 
@@ -311,7 +335,7 @@ def _solve_some(capacity, depth, sources, sinks, lows, highs, bounds, result, fi
     flow = np.zeros((depth, n, n), np.int64)
     flat = flow.reshape(-1)
     space = _workspace(depth, n)
-    touched = space[0]
+    touched = space.touched
     for pair in range(first, sources.shape[0], step):
         result[pair], count = _maximum_flow(
             capacity, flow, space, depth, sources[pair], sinks[pair], lows[pair], highs[pair], bounds[pair]
@@ -360,7 +384,7 @@ def reachable(capacity, depth, source, sink, low, high, bound):
     space = _workspace(depth, n)
     total, _ = _maximum_flow(capacity, flow, space, depth, source, sink, low, high, bound)
     _reach(capacity, flow, space, depth, source, sink, low, high)
-    return total, space[3]
+    return total, space.distance
 
 
 # Bounds of flows, from the arcs beside source and token and from the flows of the layer below, compiled.
