@@ -24,7 +24,7 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], Any]]]:
     import torch
 
     import attnscope
-    from attnscope.app.running import serve
+    from attnscope.app.process import serve
     from attnscope.bench.flow import solvers
     from attnscope.bench.views import bertviz_html, chromium
     from attnscope.engine import engine

@@ -8,8 +8,8 @@ import pytest
 from attnscope.corpora import CORPORA, Download, dataset, dataset_file, fetching, files_here
 from attnscope.errors import BadInput
 from attnscope.syntax import sentences_of
+from attnscope.syntax.phrases import UNIVERSAL
 from attnscope.syntax.reading import READERS
-from attnscope.syntax.relations import UNIVERSAL
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from attnscope import BadInput
 from attnscope.app import requests
-from attnscope.app.running import address_of, bound, exposure, serve
+from attnscope.app.process import address_of, bound, exposure, serve
 from attnscope.cli import app
 
 from .conftest import Served

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 
 import attnscope
 from attnscope.app import Desk, Guard
-from attnscope.app.running import bound
+from attnscope.app.process import bound
 from attnscope.app.server import build
 from attnscope.syntax import agreement_sentences, sentences_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnscope.evaluation.tabulating import interval, means, resampled_means
+from attnscope.evaluation.tables import interval, means, resampled_means
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():

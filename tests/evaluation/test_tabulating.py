@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attnscope.evaluation.per_text import Figure, rank_figures
-from attnscope.evaluation.tabulating import tabulated
+from attnscope.evaluation.tables import tabulated
 
 
 def figure(method, measure="spearman", against="blank_out", layer=None):

@@ -5,8 +5,8 @@ import re
 import numpy as np
 
 from attnscope.evaluation.per_text import Figure
-from attnscope.evaluation.tabulating import tabulated
-from attnscope.evaluation.verdict import CAVEAT, verdict
+from attnscope.evaluation.result import CAVEAT, verdict
+from attnscope.evaluation.tables import tabulated
 
 
 def table(texts=50, layer_value=0.0, **means):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.bench.one_by_one import OneByOne, PlainClassifier
+from attnscope.bench.sweep import OneByOne, PlainClassifier
 from attnscope.errors import BadInput
 from attnscope.lab.data.packed import ClassifiedTexts, PackedTexts
 from attnscope.lab.models.attention_classifier import AttentionClassifier

@@ -19,8 +19,8 @@ from ..errors import BadInput
 from ..evaluation import Trust
 from ..record import AttentionRecord
 from ..surveying import Survey
-from ..surveying.reading import read_card
 from ..surveying.result import TOLD_APART
+from ..surveying.storage import read_card
 from ..views.scores_methods import trust_of
 from .desk import Desk, told
 from .entry import Entry

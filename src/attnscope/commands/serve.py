@@ -33,8 +33,8 @@ def serve(
         raise BadInput(f"--memory is {memory} MB, but texts need some: give at least 1.")
     with working("Loading " + ", ".join(models or ["demo"])):
         from ..app.guard import check_token
-        from ..app.running import bound, exposure
-        from ..app.running import serve as serve_models
+        from ..app.process import bound, exposure
+        from ..app.process import serve as serve_models
         from ..capture import load
 
         if token is not None:

@@ -66,7 +66,7 @@ def survey(
     if engine_options and engine == "local":
         raise BadInput(f"--{', --'.join(engine_options)} is not for --engine local.")
     with waiting("Checking what is asked"):
-        from ..surveying.asking import checked
+        from ..surveying.plan import checked
 
         asked = checked(
             corpus,
@@ -84,7 +84,7 @@ def survey(
             engine_options=engine_options,
         )
     with working(f"Loading {model}"):
-        from ..surveying.measuring import measured
+        from ..surveying.passes import measured
     with tokens_done() as watch:
         result = measured(model, asked, watch)
     written = result.figures(out / "figures", tuple(figures)) if figures else []

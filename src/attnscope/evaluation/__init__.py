@@ -7,6 +7,6 @@ from .lexicons import Lexicon as Lexicon
 from .lexicons import read_lexicon as read_lexicon
 from .result import Trust as Trust
 from .texts import read_texts as read_texts
-from .word_measuring import word_scores as word_scores
 from .word_methods import WORD_METHODS as WORD_METHODS
+from .word_methods import word_scores as word_scores
 from .word_tally import heads_on_words as heads_on_words

@@ -20,7 +20,7 @@ from ..record.schema import checked
 from .erasure import BASELINES, token_counts
 from .per_text import Figure, Question, figures_of
 from .result import CARD, Trust
-from .tabulating import tabulated
+from .tables import tabulated
 from .texts import model_and_texts
 
 # What the measurement will cost, told before it runs.

@@ -16,7 +16,7 @@ from .lexicon_study import CARD, LexiconStudy, correlations, regressions, with_v
 from .lexicons import NEGATIVE, POSITIVE, VADER, Lexicon, Matcher, counted_ways, read_lexicon
 from .regression import FEWEST, statsmodels_api
 from .texts import model_and_texts
-from .word_measuring import WHAT, Asked, Watch, asked_of, measured, store_of
+from .word_methods import WHAT, Asked, Watch, asked_of, measured, store_of
 
 
 def lexicon(

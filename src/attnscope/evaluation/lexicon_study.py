@@ -19,9 +19,9 @@ from ..record.schema import Card, Count, Label, Words, check_fields, checked, to
 from ..views.lexicon_figures import head_shares, tag_colours, valence_scatter
 from ..views.printing import Plot, save_figure
 from ..views.word_cloud import word_cloud
-from .exact_tables import read_card, read_table, write_card, write_table
 from .lexicons import Matcher
 from .regression import FEWEST, Quadratic, quadratic
+from .tables import read_card, read_table, write_card, write_table
 from .word_tally import SCALINGS, column_of
 
 # The tables of a lexicon study: words with their valence, a regression for each method, and methods side by side.

@@ -1,15 +1,27 @@
-"""The methods that score words, each with the record it reads, and what of them a model can serve."""
+"""One run over the texts that sums what each method gives each word and each head gives tagged words; it can go on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from ..attribution import flow, gradient, layerwise_tracing, raw, rollout
 from ..attribution.choosing import Method, named_methods, score
-from ..errors import BadInput
+from ..engine import UNFINISHED, Store, check_recipe, checked_folder
+from ..errors import BadInput, check_number
 from ..record import AttentionRecord, Model, Text
 from ..record.target import SUM
+from .tables import read_card, read_table, write_card, write_table
+from .word_tally import HeadTally, WordTally, scaled, words_and_tokens
+
+# The methods that score words, each with the record it reads, and what of them a model can serve.
+
 
 RECORDED: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -142,3 +154,170 @@ def _passes(serving: Mapping[str, str], methods: Mapping[str, WordMethod]) -> di
     for name, kind in serving.items():
         passes[host if kind == "plain" else kind][name] = methods[name].method
     return passes
+
+
+TALLY = "tally"
+BATCHES_IN_PART = 8
+"""What is measured between two writings to the disk: so much a kill may cost."""
+WHAT = "measurement of words"
+
+Watch = Callable[[int, int], None]
+"""Who is told how many texts are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a model and its texts."""
+
+    texts: list[Text]
+    methods: Sequence[str | Method] | None
+    batch_size: int
+    truncate: bool
+    recipe: Mapping[str, Any]
+    """All of it in plain data: who goes on must ask the same again."""
+    tags: tuple[str, ...] = ()
+    tag_of: Callable[[str], str | None] = lambda word: None  # noqa: ARG005 - without tags, no word has one
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The sums for each word and each head, and the methods that the model does not serve, with why."""
+
+    words: WordTally
+    heads: HeadTally
+    left_out: Mapping[str, str]
+
+
+def asked_of(
+    model: Model,
+    texts: Iterable[Text],
+    methods: Sequence[str | Method] | None,
+    *,
+    minimum_count: int,
+    batch_size: int,
+    truncate: bool,
+    more: Mapping[str, Any] | None = None,
+    tags: tuple[str, ...] = (),
+    tag_of: Callable[[str], str | None] | None = None,
+) -> Asked:
+    """What is asked, checked before anything runs; `more` is what else tells one measurement from another."""
+    if isinstance(texts, str):
+        raise BadInput("Words are scored over several texts; put a single one into a list.")
+    given = list(texts)
+    if not given:
+        raise BadInput("There are no texts to measure on.")
+    for name, number in (("minimum_count", minimum_count), ("batch_size", batch_size)):
+        check_number(name, number, 1)
+    recipe = {
+        "model": model.name,
+        "texts": len(given),
+        "fingerprint": hashlib.sha256(json.dumps(given).encode()).hexdigest(),
+        "methods": list(chosen_methods(methods)),
+        "all_methods": methods is None,
+        "minimum_count": minimum_count,
+        "batch_size": batch_size,
+        "truncate": truncate,
+        **(more or {}),
+    }
+    asked = Asked(given, methods, batch_size, truncate, recipe)
+    return asked if tag_of is None else Asked(given, methods, batch_size, truncate, recipe, tags, tag_of)
+
+
+def measured(model: Model, asked: Asked, store: Store, watch: Watch | None) -> Measured:
+    """The sums over all texts, batch by batch; those that the store has are not computed again.
+
+    A batch is recorded by itself and sums are added in the order of the texts, so that it does not matter at which part
+    a run begins.
+    """
+    options = {"truncate": asked.truncate}
+    needed = asked.methods is not None
+    plan = planned(model, asked.texts[0], chosen_methods(asked.methods), options, all_needed=needed)
+    words, heads = WordTally(plan.methods), HeadTally(asked.tags, plan.heads)
+    done = 0
+    if (kept := store.find(TALLY)) is not None:
+        words, heads, done = WordTally.from_state(kept["words"]), HeadTally.from_state(kept["heads"]), kept["done"]
+    for start in range(done, len(asked.texts), asked.batch_size):
+        if watch is not None:
+            watch(start, len(asked.texts))
+        batch = asked.texts[start : start + asked.batch_size]
+        for text, records in zip(batch, records_of(model, batch, plan, asked.batch_size, options), strict=True):
+            _add(words, heads, model, plan, asked, text, records)
+        if store.folder is not None and (start // asked.batch_size + 1) % BATCHES_IN_PART == 0:
+            through = start + len(batch)
+            store.keep(TALLY, {"words": words.state(), "heads": heads.state(), "done": through})
+    if watch is not None:
+        watch(len(asked.texts), len(asked.texts))
+    return Measured(words, heads, plan.left_out)
+
+
+def store_of(folder: Path | None, asked: Asked) -> Store:
+    """Where the sums are kept while they grow."""
+    return Store(None if folder is None else folder / UNFINISHED, WHAT, asked.recipe)
+
+
+def _add(
+    words: WordTally,
+    heads: HeadTally,
+    model: Model,
+    plan: Plan,
+    asked: Asked,
+    text: Text,
+    records: Mapping[str, AttentionRecord],
+) -> None:
+    """Add one text to both tallies."""
+    record = next(iter(records.values()))
+    names, groups = words_and_tokens(record, text)
+    if not groups:
+        return
+    found = [
+        score(records[kind], name, method, model).scores.double().numpy()
+        for kind, methods in plan.passes.items()
+        for name, method in methods.items()
+    ]
+    words.update(names, scaled(np.stack(found), groups))
+    if asked.tags and record.stack != "cross":
+        heads.update(record, [asked.tag_of(name) for name in names], groups)
+
+
+# Scores of words: the mean of what a method gives a word, over all places where it stands in some texts.
+
+
+WORDS, CARD = "words.csv", "words.json"
+
+
+def word_scores(
+    model: Model,
+    texts: Iterable[Text],
+    methods: Sequence[str | Method] | None = None,
+    *,
+    minimum_count: int = 1,
+    out: str | Path | None = None,
+    resume: bool = False,
+    batch_size: int = 16,
+    truncate: bool = False,
+    watch: Watch | None = None,
+) -> pd.DataFrame:
+    """The mean score of each word, over every place where it stands in the texts, by each method.
+
+    Wu, Nguyen & Ong 2020, section 6.3. Special tokens are set aside, pieces of a word are summed, and scores go through
+    a softmax over the words of the text, as in the paper; a column `…_length_corrected` has N times that for a text of
+    N words, because a softmax over N words is about 1 / N. Words are in lower case; give texts as lists of words where
+    the model's own idea of a word is not wanted.
+
+    `methods` are names (of WORD_METHODS or METHODS) or functions of a record; by default WORD_METHODS as far as the
+    model serves them. With a folder `out` the sums are kept while they grow, and `resume` goes on from there to the
+    very same table. Memory grows with the number of different words, not of texts.
+    """
+    folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
+    asked = asked_of(model, texts, methods, minimum_count=minimum_count, batch_size=batch_size, truncate=truncate)
+    store = store_of(folder, asked)
+    if folder is not None and (folder / CARD).exists():
+        check_recipe(folder, WHAT, read_card(folder / CARD), asked.recipe)
+        return read_table(folder / WORDS)
+    found = measured(model, asked, store, watch)
+    table = found.words.table(minimum_count)
+    if folder is not None:
+        write_table(folder / WORDS, table)
+        write_card(folder / CARD, {**asked.recipe, "left_out": dict(found.left_out)})
+        store.clear()
+    return table

@@ -20,8 +20,7 @@ from ..views.page import Folded, Item, Prose, page_html, write_page
 from ..views.scores import scores as scores_view
 from ..views.tracing import tracing as tracing_view
 from ..views.weights import PAGE_BYTES, WORST
-from .answer import answer_html
-from .wording import text_of
+from .answer import answer_html, text_of
 
 PAGE_BUDGET = 6_000_000
 """Bytes that the scores and the heads of all texts may take together, with what draws them.

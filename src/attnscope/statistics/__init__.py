@@ -9,17 +9,14 @@ from .dependency_type import DependencyType
 from .distance import Distance
 from .entropy import Entropy
 from .exemplars import Exemplars
-from .layer import LayerAttention
-from .null import Null, checked_null
+from .layer import LayerAttention, observer
 from .null_attention import NullAttention
-from .observing import observer
 from .part_of_speech import PartOfSpeech
 from .patterns import Patterns
-from .reading import Reading
+from .reading import Null, Reading, checked_null
 from .role_exemplars import RoleExemplars
 from .roles import FAMILIES, NEEDED, role_symbol, roles
-from .statistic import PARSE, TAGS, Accumulator, Caption, Statistic
-from .uncertainty import merged, with_errors
+from .statistic import PARSE, TAGS, Accumulator, Caption, Statistic, merged, with_errors
 from .variability import Variability
 
 STATISTICS: dict[str, type[Any]] = {

@@ -11,9 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from .null import Null, first_counted, kept_keys, kept_queries, null_keys
 from .pairs import Links, Pairs, links_of
-from .reading import Reading, is_punctuation
+from .reading import Null, Reading, first_counted, is_punctuation, kept_keys, kept_queries, null_keys
 
 
 @dataclass(frozen=True)

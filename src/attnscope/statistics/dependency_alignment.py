@@ -15,8 +15,7 @@ from torch import Tensor
 from .batch import Batch, Frame
 from .layer import LayerAttention
 from .pairs import Pairs, link_labels, wider_labels
-from .ratio import Ratio, RatioStatistic
-from .statistic import PARSE, Caption
+from .statistic import PARSE, Caption, Ratio, RatioStatistic
 from .tally import SOLE, Tally
 
 REACH = 10

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from .batch import Frame
 from .layer import LayerAttention
-from .ratio import Ratio, RatioStatistic
-from .statistic import PARSE, Caption
+from .statistic import PARSE, Caption, Ratio, RatioStatistic
 from .tally import SOLE, Tally
 
 

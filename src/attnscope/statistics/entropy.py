@@ -7,8 +7,7 @@ import torch
 
 from .batch import Frame
 from .layer import LayerAttention
-from .ratio import Ratio, RatioStatistic
-from .statistic import Caption
+from .statistic import Caption, Ratio, RatioStatistic
 from .tally import SOLE, Tally
 
 SMALLEST = torch.finfo(torch.float32).tiny

@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from .batch import Frame
 from .layer import LayerAttention
-from .ratio import Ratio, RatioStatistic
-from .statistic import Caption
+from .statistic import Caption, Ratio, RatioStatistic
 from .tally import SOLE, Tally
 
 

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from .batch import Batch, Frame
 from .layer import LayerAttention
-from .ratio import Ratio, RatioStatistic
-from .statistic import TAGS, Caption
+from .statistic import TAGS, Caption, Ratio, RatioStatistic
 from .tally import SOLE, Tally
 
 DIRECTIONS = ("to", "from")

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from .batch import Batch, Frame
 from .layer import LayerAttention
-from .ratio import Ratio, RatioStatistic
-from .statistic import Caption
+from .statistic import Caption, Ratio, RatioStatistic
 from .tally import SOLE, Tally
 
 OF_WHAT_COUNTS = ("previous", "next", "same", "repeated", "induction")

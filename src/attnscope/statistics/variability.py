@@ -9,8 +9,7 @@ from torch import Tensor
 
 from .batch import Frame
 from .layer import LayerAttention
-from .ratio import Ratio, RatioStatistic
-from .statistic import Caption
+from .statistic import Caption, Ratio, RatioStatistic
 from .tally import SOLE, Additive, Tally
 
 POSITIONS = 10

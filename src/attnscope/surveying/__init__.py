@@ -2,4 +2,4 @@
 
 from .result import PAGE as PAGE
 from .result import Survey as Survey
-from .running import survey as survey
+from .run import survey as survey

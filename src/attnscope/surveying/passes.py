@@ -4,17 +4,28 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from ..capture import InstrumentedModel
-from ..engine import Engine, Store
+import torch
+
+from ..capture import InstrumentedModel, load
+from ..capture.card import card_of
+from ..engine import UNFINISHED, Engine, Store, check_recipe
 from ..errors import BadInput
+from ..numerals import counted
 from ..progress import CorpusProgress, Watch
+from ..record.attention import Stack
+from ..statistics import ROLE_EXEMPLARS, ROLES, Null, RoleExemplars, merged, roles, with_errors
 from ..syntax import Corpus, Sentence
+from .plan import Asked
+from .result import Survey
 from .shard import Job, ShardWorker
+from .storage import CARD
 
 # Shards merged in the order of their numbers, whatever the order in which they are done.
 
@@ -172,3 +183,184 @@ class Passes:
             done = min(fold.taken * self.shard_size, self.corpus.size or fold.taken * self.shard_size)
             sentences, tokens = fold.totals["sentences"], fold.totals["tokens"]
             self.watch(CorpusProgress(number, self.count, done, self.corpus.size, sentences, tokens))
+
+
+# Statistics over a corpus: an engine maps the shards, they are merged in their order, so any engine gives the same.
+# The corpus is read again for a statistic that needs a second pass. Memory does not grow with the corpus: states are
+# merged as they come, into a fixed number of groups, out of which the standard errors are made.
+
+
+READ_FOR_CASES = 200
+"""Cases of roles are looked for in so many texts, so that they cost little beside the survey."""
+
+
+def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
+    """The survey that is asked, of a loaded model or one by its name or folder."""
+    loaded = model if isinstance(model, InstrumentedModel) else load(model)
+    null = null_for(loaded, asked.null)
+    recipe = {"model": identity(loaded), **asked.recipe(null)}
+    if asked.folder is not None and (asked.folder / CARD).exists():
+        return _finished(asked.folder, recipe, asked)
+    job = _job(asked, loaded, null)
+    passes = Passes(
+        corpus=asked.corpus,
+        shard_size=asked.shard_size,
+        # elsewhere a model given by name is loaded by name, and one that is at hand travels
+        model=model if not asked.is_local and isinstance(model, str) else loaded,
+        engine=asked.engine,
+        store=Store(asked.unfinished, "survey", recipe),
+        count=1 + any(kind.second_pass is not None for kind in job.statistics.values()),
+        watch=watch,
+    )
+    with _nothing_left_behind(passes.store), _threads_restored():
+        first, groups = _all_passes(passes, job)
+        shape = ShardWorker(loaded, job).shape
+    if first.totals["sentences"] == 0:
+        passes.store.clear()
+        raise BadInput(_nothing_found(first, asked.corpus))
+    tables, by_layer = _tables(groups)
+    if asked.choice.wants_roles:
+        tables[ROLES] = roles(tables)
+    if asked.choice.wants_role_exemplars:
+        with _threads_restored():
+            tables[ROLE_EXEMPLARS] = _cases(loaded, job, asked.corpus, tables[ROLES])
+    read = {**first.totals, "longest": first.longest, "skipped": dict(first.skipped)}
+    read |= {"warnings": _warnings(null, first.longest), "left_out": asked.choice.left_out}
+    read["corpus_fingerprint"] = passes.fingerprint
+    # each worker has checked its own copy of the model, with differences of its own
+    made = {name: value for name, value in card_of(loaded.model).items() if name != "verified"}
+    result = Survey(tables, by_layer, {**made, **recipe, **vars(shape), **read})
+    if asked.folder is not None:
+        result.save(asked.folder)
+        passes.store.clear()
+    return result
+
+
+def _job(asked: Asked, model: InstrumentedModel, null: Null) -> Job:
+    return Job(
+        statistics=asked.choice.statistics,
+        null=null,
+        stack=self_attention(model),
+        parser=asked.corpus.parser,
+        needs=asked.choice.needs,
+        tokens_per_batch=asked.tokens_per_batch,
+        threads=asked.threads,
+    )
+
+
+def _finished(folder: Path, recipe: Mapping[str, Any], asked: Asked) -> Survey:
+    """The survey that a folder holds, if it is the one that is asked for."""
+    finished = Survey.load(folder)
+    check_recipe(folder, "survey", finished.card, recipe)
+    # the corpus is read only if nothing else differs
+    now = corpus_fingerprint(asked.corpus, asked.shard_size)
+    check_recipe(folder, "survey", finished.card, {"corpus_fingerprint": now})
+    Store(folder / UNFINISHED, "survey", {}).clear()
+    return finished
+
+
+@contextmanager
+def _nothing_left_behind(store: Store) -> Iterator[None]:
+    """Where the input turns out bad before any shard is kept, nothing was begun; where some are, they are worth it."""
+    try:
+        yield
+    except BadInput as error:
+        if not store.is_empty:
+            told = str(error).rstrip(".")
+            raise BadInput(
+                f"{told}; what was done before is kept, and --resume (resume=True) goes on from it."
+            ) from error
+        store.clear()
+        raise
+
+
+@contextmanager
+def _threads_restored() -> Iterator[None]:
+    """Workers set the number of threads; where one runs in this process, the user's own is put back."""
+    threads = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _all_passes(passes: Passes, job: Job) -> tuple[Fold, dict[str, list[Any]]]:
+    """The first pass, and the groups of each statistic after its last."""
+    first = passes.run(1, job)
+    again = {name: kind.second_pass for name, kind in job.statistics.items() if kind.second_pass is not None}
+    if not again or not first.groups:
+        return first, first.groups
+    before = {name: merged(first.groups[name]) for name in again}
+    second = passes.run(2, replace(job, statistics=again, before=before))
+    return first, {**first.groups, **second.groups}
+
+
+def _cases(model: InstrumentedModel, job: Job, corpus: Corpus, roles: Any) -> Any:
+    """Cases of each head's role among the first sentences: roles are known only when all has been read."""
+    worker = ShardWorker(
+        model, replace(job, statistics={ROLE_EXEMPLARS: RoleExemplars}, before={ROLE_EXEMPLARS: roles})
+    )
+    state = worker((0, list(islice(corpus.items(), READ_FOR_CASES))))
+    return RoleExemplars.table(state["statistics"][ROLE_EXEMPLARS])
+
+
+def _tables(groups: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    tables = {name: with_errors(of_one, lambda statistic: statistic.result()) for name, of_one in groups.items()}
+    by_layer = {name: with_errors(of_one, lambda statistic: statistic.by_layer()) for name, of_one in groups.items()}
+    return tables, {name: table for name, table in by_layer.items() if table is not None}
+
+
+def _warnings(null: Null, longest: int) -> list[str]:
+    """What the figures do not tell by themselves: that nothing was left out where no sentence has a token."""
+    beyond = [] if isinstance(null, str) else [place for place in null if not -longest <= place < longest]
+    if not beyond:
+        return []
+    where, tokens = ", ".join(map(str, beyond)), counted(longest, "token")
+    return [
+        f"Null attention at {where} is beyond every sentence, of which the longest has {tokens}: none was left out."
+    ]
+
+
+def _nothing_found(fold: Fold, corpus: Corpus) -> str:
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in fold.skipped.most_common(3))
+    return f"No sentence of {corpus.name} could be read: {reasons or 'there is none'}."
+
+
+# The model that is surveyed: who it is, which of its stacks is looked at, and where it rests.
+
+
+def null_for(model: InstrumentedModel, asked: Null | None) -> Null:
+    """What is left out as null attention: what was asked, or what is usual for such a model.
+
+    Causal models rest on their first token, others on their special tokens.
+    """
+    if asked is None:
+        return "first" if self_attention(model) == "decoder" else "special"
+    longest = model.reader.longest
+    if longest is not None and not isinstance(asked, str):
+        beyond = [position for position in asked if not -longest <= position < longest]
+        if beyond:
+            raise BadInput(
+                f"null= leaves out {', '.join(map(str, beyond))}, but the model reads {longest} tokens at most,"
+                " counted from 0."
+            )
+    return asked
+
+
+def self_attention(model: InstrumentedModel) -> Stack:
+    """The stack that is surveyed: the text's attention to itself, in the encoder where there are both."""
+    return "decoder" if model.stacks == ("decoder",) else "encoder"
+
+
+def identity(model: InstrumentedModel) -> dict[str, str]:
+    """Tells a model from any other: its name, and a fingerprint of its settings, weights and tokens."""
+    settings = model.model.config.to_dict()
+    for changing in ("_name_or_path", "transformers_version"):
+        settings.pop(changing, None)
+    words = sorted(model.tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+    digest = hashlib.sha256(json.dumps([settings, words], default=str, sort_keys=True).encode())
+    for name, tensor in sorted(model.model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    name = str(model.model.config.name_or_path or type(model.model).__name__)
+    return {"name": Path(name).name if Path(name).is_dir() else name, "fingerprint": digest.hexdigest()[:16]}

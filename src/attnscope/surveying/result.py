@@ -18,7 +18,7 @@ from ..statistics.roles import FEW_SENTENCES
 from ..views import plots, write_page
 from ..views import survey as survey_view
 from ..views.printing import Plot
-from .reading import BY_LAYER, CARD, TABLES, read_card, read_tables
+from .storage import BY_LAYER, CARD, TABLES, read_card, read_tables
 
 PAGE = "survey.html"
 HEADS, TOLD_APART = ("layer", "head", "value"), ("exemplars", "role_exemplars", "dependency_by_distance")

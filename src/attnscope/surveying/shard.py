@@ -17,7 +17,7 @@ from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.words import readable
 from ..statistics import PARSE, TAGS, Frame, Null, Reading, observer
-from ..statistics.null import first_counted
+from ..statistics.reading import first_counted
 from ..syntax import Parser, Sentence, Unaligned, words_of_tokens
 
 PLACES = 2**32

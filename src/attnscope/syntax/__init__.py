@@ -15,12 +15,12 @@ from .from_text import wikitext_lines as wikitext_lines
 from .grammar import AgreementSentence as AgreementSentence
 from .grammar import agreement_sentences as agreement_sentences
 from .grammar import vocabulary as vocabulary
+from .phrases import general as general
+from .phrases import universal as universal
 from .reading import Corpus as Corpus
 from .reading import names_a_file as names_a_file
 from .reading import sentences_of as sentences_of
 from .reading import spread as spread
 from .reading import texts_of as texts_of
-from .relations import general as general
-from .relations import universal as universal
 from .sentence import Sentence as Sentence
 from .sentence import joined as joined

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from ..errors import BadInput
-from .relations import universal
+from .phrases import universal
 from .sentence import Sentence
 
 BATCH = 64  # items: spaCy's network runs over as many at once

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from ...attribution.agreement import rounded
-from ...evaluation.tabulating import interval, means, resampled_means
+from ...evaluation.tables import interval, means, resampled_means
 from ..evenness import evenness
 from .scoring import BASELINES, METHODS, RANKS, REFERENCES, Scored, correlations
 

@@ -7,7 +7,6 @@ from typing import Any
 from ..engine import Engine
 from ..progress import Watch
 from ..record.schema import checked
-from . import asking
 from .result import Survey
 
 TOKENS_PER_BATCH = 2048
@@ -61,6 +60,6 @@ def survey(
         threads=threads,
         engine_options=engine_options,
     )
-    from .measuring import measured  # what runs models takes seconds to import, and a slip is told before
+    from .passes import measured  # what runs models takes seconds to import, and a slip is told before
 
     return measured(model, asked, watch)
