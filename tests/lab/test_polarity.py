@@ -7,8 +7,8 @@ from attnscope.lab.data import PackedTexts, toy_polarity
 from attnscope.lab.models import AttentionClassifier
 from attnscope.lab.models.attention_classifier import VARIANTS
 from attnscope.lab.polarity import global_scores, local_scores, mean_attention_weights, padded_batches
-from attnscope.lab.token_classes import class_counts, token_classes
 from attnscope.lab.vocabulary import Vocabulary
+from attnscope.reproduce.sun2020.words import class_counts, token_classes
 
 TEXTS = [[4, 5, 6], [5], [6, 4, 5, 5, 7], [7, 6]]
 

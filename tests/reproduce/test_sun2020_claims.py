@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 from scipy.stats import mannwhitneyu
 
-from attnscope.reproduce.sun2020.criteria import CRITERIA, claims_of
-from attnscope.reproduce.sun2020.evidence import Evidence
-from attnscope.reproduce.sun2020.paper import TITLES, accuracy_in_paper
-from attnscope.reproduce.sun2020.scales import PENALTIES, SCALINGS, VARIANTS
-from attnscope.reproduce.sun2020.word_tables import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, compared
+from attnscope.reproduce.sun2020 import reproduce_sun2020
+from attnscope.reproduce.sun2020.claims import Evidence
+from attnscope.reproduce.sun2020.paper import PENALTIES, SCALINGS, TITLES, VARIANTS, accuracy_in_paper
+from attnscope.reproduce.sun2020.words import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, rank_sum
 
 ON_ACCURACY = "dp-collapses-at-lambda-0001 dp-poor-at-lambda-1 dp-flat-from-lambda-10 dpl-barely-affected".split()
 ON_WORDS = (
@@ -106,14 +105,14 @@ def changed(column: str, kind: str, value: float, **run: object) -> Evidence:
 
 
 def test_the_claims_are_those_of_the_issue():
-    assert [criterion.id for criterion in CRITERIA] == [
+    assert [rule.id for rule in reproduce_sun2020.rules] == [
         *(f"{claim}-{data}" for data in TITLES for claim in ON_ACCURACY),
         *ON_WORDS,
     ]
 
 
 def test_all_hold_on_what_the_paper_shows():
-    assert {claim.id: claim.here for claim in claims_of(made()) if not claim.holds} == {}
+    assert {claim.id: claim.here for claim in reproduce_sun2020.judge(made()) if not claim.holds} == {}
 
 
 DOT = {"variant": "dot", "penalty": 0.0}
@@ -140,7 +139,7 @@ FAILING: list[tuple[str, Callable[[], Evidence]]] = [
 
 @pytest.mark.parametrize(("claim", "evidence"), FAILING)
 def test_one_seed_is_enough_to_fail(claim: str, evidence: Callable[[], Evidence]):
-    verdicts = {found.id: found.holds for found in claims_of(evidence())}
+    verdicts = {found.id: found.holds for found in reproduce_sun2020.judge(evidence())}
     assert verdicts[claim] is False
 
 
@@ -155,7 +154,7 @@ def test_what_is_not_run_is_not_judged():
         accuracies=evidence.accuracies[evidence.accuracies["data"] == "sst"],
         words=evidence.words[evidence.words["data"] == "sst"],
     )
-    claims = {claim.id: claim for claim in claims_of(only)}
+    claims = {claim.id: claim for claim in reproduce_sun2020.judge(only)}
     assert claims["dp-poor-at-lambda-1-imdb"].holds is None
     assert "imdb is not run at this scale" in claims["dp-poor-at-lambda-1-imdb"].note
     assert claims["label-tokens-attended-20news2"].holds is None
@@ -166,17 +165,19 @@ def test_sizes_that_are_equal_within_noise_decide_nothing():
     sizes = (0.30, 0.70, -0.45, -0.55)
     rows = [(share, size + share / 1000) for share in (0.5, 0.6, 0.7, 0.8, 0.9) for size in sizes]
     noisy = pd.DataFrame(rows, columns=["share", "V·W"])
-    found = {claim.id: claim for claim in claims_of(replace(made(), skewed=noisy))}["vw-smaller-when-balanced"]
+    found = {claim.id: claim for claim in reproduce_sun2020.judge(replace(made(), skewed=noisy))}[
+        "vw-smaller-when-balanced"
+    ]
     assert found.holds is None
     assert found.note.startswith("They are equal within the noise of the beginnings (")
 
 
 def test_accuracies_have_the_unit_of_the_paper_and_what_is_missing_is_a_sentence():
-    claims = {claim.id: claim for claim in claims_of(made())}
+    claims = {claim.id: claim for claim in reproduce_sun2020.judge(made())}
     assert all(float(figure) > 1 for figure in claims["dp-poor-at-lambda-1-sst"].here.split("; ")[0].split(" against "))
     table = words()
     bare = replace(made(), words=table[table["kind"] != OUTLIER])
-    note = {claim.id: claim.note for claim in claims_of(bare)}["relative-weight-outlier"]
+    note = {claim.id: claim.note for claim in reproduce_sun2020.judge(bare)}["relative-weight-outlier"]
     assert note == "The words of “is this progress” are not all in the texts of sst seed 1."
 
 
@@ -184,7 +185,7 @@ def test_a_stronger_penalty_that_costs_accuracy_does_not_count():
     evidence = made()
     table = evidence.accuracies.copy()
     table.loc[table["penalty"] > 0, "test_accuracy"] = 0.7
-    claims = {claim.id: claim.holds for claim in claims_of(replace(evidence, accuracies=table))}
+    claims = {claim.id: claim.holds for claim in reproduce_sun2020.judge(replace(evidence, accuracies=table))}
     assert claims["penalty-closes-gap-without-accuracy-loss"] is False
 
 
@@ -192,6 +193,6 @@ def test_groups_are_compared_by_pairs():
     random = np.random.default_rng(0)
     first, second = random.normal(0.5, 1, 40), np.round(random.normal(0, 1, 30), 1)
     pairs = [(one > other) + 0.5 * (one == other) for one in first for other in second]
-    found = compared(first, second)
+    found = rank_sum(first, second)
     assert found.above == pytest.approx(np.mean(pairs))
     assert found.p == pytest.approx(mannwhitneyu(first, second, alternative="greater").pvalue)

@@ -19,10 +19,10 @@ from attnscope.lab.data import ClassifiedTexts, PackedTexts
 from attnscope.lab.data.classified import classified_texts
 from attnscope.lab.sweep import RunSettings, initial_weights, sweep, train_epoch
 from attnscope.lab.word_vectors import word_vectors
-from attnscope.reproduce.sun2020 import contextual, pretrained
-from attnscope.reproduce.sun2020.contextual import trained_on
-from attnscope.reproduce.sun2020.scales import SCALES, Scale
-from attnscope.reproduce.sun2020.word_tables import comparisons, score_summary
+from attnscope.reproduce.sun2020 import next_steps
+from attnscope.reproduce.sun2020.figures import contextual_finding, pretrained_finding
+from attnscope.reproduce.sun2020.paper import SCALES, Scale
+from attnscope.reproduce.sun2020.words import comparisons, rare_word_groups, rare_words, score_summary
 
 POSITIVE = ["superb", "lovely", "moving", "witty"]
 NEGATIVE = ["awful", "boring", "clumsy", "dreary"]
@@ -82,12 +82,12 @@ def rare_scores(
     tmp_path_factory: pytest.TempPathFactory, data: ClassifiedTexts, scale: Scale, glove: Path
 ) -> tuple[Path, pd.DataFrame]:
     folder = tmp_path_factory.mktemp("pretrained")
-    return folder, pretrained.pretrained_words(folder, data, (1, 2), scale, glove)
+    return folder, next_steps.pretrained_words(folder, data, (1, 2), scale, glove)
 
 
 def test_pretrained_vectors_begin_as_large_as_random_ones_or_as_found(data: ClassifiedTexts, glove: Path) -> None:
     found = word_vectors(glove, data.vocabulary.words)
-    random, same, own = pretrained.beginnings(data, found, seed=3).values()
+    random, same, own = next_steps.beginnings(data, found, seed=3).values()
     assert torch.equal(random, initial_weights("dot", len(data.vocabulary), 12, 1, 3)["embeddings.weight"])
     numbers = data.vocabulary.encode(found.words)
     without = data.vocabulary.encode(["wordless", "[PAD]", "[UNK]"])
@@ -101,7 +101,7 @@ def test_pretrained_vectors_begin_as_large_as_random_ones_or_as_found(data: Clas
 
 def test_rare_words_find_the_nearest_polar_word(data: ClassifiedTexts, glove: Path) -> None:
     found = word_vectors(glove, data.vocabulary.words)
-    table = pretrained.rare_words(data, found).set_index("word")
+    table = rare_words(data, found).set_index("word")
     vectors = dict(zip(found.words, found.table.double(), strict=True))
     assert set(table.index) == {*RARE, *UNSEEN}  # "wordless" has no vector
     for word, neighbour in (RARE | UNSEEN).items():
@@ -126,7 +126,7 @@ def test_unseen_words_get_the_polarity_of_their_neighbours_from_pretrained_vecto
         neighbour = UNSEEN.get(row["word"])
         if neighbour is not None:
             assert np.sign(row["polarity"]) == (1 if neighbour in POSITIVE else -1), row["word"]
-    told = pretrained.compared_groups(words).dropna(subset="with_sign")
+    told = rare_word_groups(words).dropna(subset="with_sign")
     assert told.loc[(told["beginning"] == "random") & (told["rarity"] == "unseen"), "with_sign"].mean() < 1
 
 
@@ -157,7 +157,7 @@ def test_groups_are_set_against_words_near_neither() -> None:
             "test_accuracy": 0.75,
         }
     )
-    table = pretrained.compared_groups(words).set_index("group")
+    table = rare_word_groups(words).set_index("group")
     assert table["words"].tolist() == [2, 2, 3]
     assert table["with_sign"].tolist()[:2] == [0.5, 1.0]
     assert np.isnan(table.loc["near neither", ["with_sign", "attention_above", "polarity_p"]].astype(float)).all()
@@ -169,27 +169,27 @@ def test_groups_are_set_against_words_near_neither() -> None:
 
 
 def test_the_finding_is_told_from_the_table(rare_scores) -> None:
-    table = pretrained.compared_groups(rare_scores[1])
-    told = pretrained.pretrained_finding(table)
+    table = rare_word_groups(rare_scores[1])
+    told = pretrained_finding(table)
     assert told.startswith("Words that no training text has and that are near a polar one have its sign in")
     assert "100% (more in 2 of 2 seeds) with those of their own size" in told
     turned = {"random": "pretrained of own size", "pretrained of own size": "random", "pretrained": "pretrained"}
-    swapped = pretrained.pretrained_finding(table.assign(beginning=table["beginning"].map(turned)))
+    swapped = pretrained_finding(table.assign(beginning=table["beginning"].map(turned)))
     assert "have its sign in 100% of cases with random beginnings" in swapped
     assert "(more in 0 of 2 seeds) with those of their own size" in swapped
-    assert pretrained.pretrained_finding(table.head(0)) == "No rare word has a pretrained vector."
+    assert pretrained_finding(table.head(0)) == "No rare word has a pretrained vector."
 
 
 def test_finished_runs_are_not_trained_again(
     rare_scores, data: ClassifiedTexts, scale: Scale, glove: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, words = rare_scores
-    monkeypatch.setattr(pretrained, "sweep", forbidden)
-    again = pretrained.pretrained_runs(folder, data, (1, 2), scale, glove)
-    pd.testing.assert_frame_equal(again, pretrained.compared_groups(words))
+    monkeypatch.setattr(next_steps, "sweep", forbidden)
+    again = next_steps.pretrained_words(folder, data, (1, 2), scale, glove)
+    pd.testing.assert_frame_equal(again, words)
     assert not (folder / "sst-pretrained" / "unfinished").exists()
     with pytest.raises(BadInput, match=r"vectors was glove.txt, is now other.txt"):
-        pretrained.pretrained_runs(folder, data, (1, 2), scale, "other.txt")
+        next_steps.pretrained_words(folder, data, (1, 2), scale, "other.txt")
 
 
 def test_a_killed_run_goes_on_to_the_same_words(
@@ -200,17 +200,17 @@ def test_a_killed_run_goes_on_to_the_same_words(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pretrained, "sweep", stopped_after(3, sweep))
+    monkeypatch.setattr(next_steps, "sweep", stopped_after(3, sweep))
     with pytest.raises(KeyboardInterrupt):
-        pretrained.pretrained_words(tmp_path, data, (1, 2), scale, glove)
-    monkeypatch.setattr(pretrained, "sweep", sweep)
+        next_steps.pretrained_words(tmp_path, data, (1, 2), scale, glove)
+    monkeypatch.setattr(next_steps, "sweep", sweep)
     monkeypatch.setattr("attnscope.lab.sweep.training.train_epoch", stopped_after(3 * 60, train_epoch))
-    pd.testing.assert_frame_equal(pretrained.pretrained_words(tmp_path, data, (1, 2), scale, glove), rare_scores[1])
+    pd.testing.assert_frame_equal(next_steps.pretrained_words(tmp_path, data, (1, 2), scale, glove), rare_scores[1])
 
 
 def test_without_vectors_there_is_nothing_to_run(data: ClassifiedTexts, scale: Scale, tmp_path: Path) -> None:
-    assert pretrained.pretrained_runs(tmp_path, data, (1,), scale, "scratch") is None
-    assert pretrained.pretrained_runs(tmp_path, data, (1,), SCALES["smoke"], None) is None
+    assert next_steps.pretrained_words(tmp_path, data, (1,), scale, "scratch") is None
+    assert next_steps.pretrained_words(tmp_path, data, (1,), SCALES["smoke"], None) is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -266,7 +266,7 @@ def state_by_hand(model: BertModel, text: list[str]) -> torch.Tensor:
 
 def test_the_state_of_a_word_is_the_mean_of_its_pieces(bert: Path) -> None:
     texts = [["the", "superb", "actor"], ["dreary"], ["a", "film", "and", "it", "was", "dreary", "and", "unheard"]]
-    found = contextual.word_states(contextual.encoder_named(str(bert)), texts)
+    found = next_steps.word_states(next_steps.encoder_named(str(bert)), texts)
     model = BertModel.from_pretrained(bert)
     for text, states in zip(texts, found, strict=True):
         torch.testing.assert_close(states, state_by_hand(model, text), atol=1e-5, rtol=1e-5)
@@ -276,32 +276,32 @@ def test_a_head_is_left_out(bert: Path, tmp_path: Path) -> None:
     headed = BertForSequenceClassification.from_pretrained(bert)
     headed.save_pretrained(tmp_path)
     tokenizer().save_pretrained(tmp_path)
-    model = contextual.encoder_named(str(tmp_path))
+    model = next_steps.encoder_named(str(tmp_path))
     assert type(model.model).__name__ == "BertModel"
     text = ["the", "witty", "plot"]
-    (states,) = contextual.word_states(model, [text])
+    (states,) = next_steps.word_states(model, [text])
     torch.testing.assert_close(states, state_by_hand(headed.bert, text), atol=1e-5, rtol=1e-5)
 
 
 def test_states_are_kept_part_by_part(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contextual, "PART", 2)
-    model = contextual.encoder_named(str(bert))
+    monkeypatch.setattr(next_steps, "PART", 2)
+    model = next_steps.encoder_named(str(bert))
     texts = [["the", "film"], ["superb"], ["a", "dreary", "plot"], ["it", "was", "witty"], ["boring"]]
-    work = contextual.word_states
-    monkeypatch.setattr(contextual, "word_states", stopped_after(2, work))
+    work = next_steps.word_states
+    monkeypatch.setattr(next_steps, "word_states", stopped_after(2, work))
     with pytest.raises(KeyboardInterrupt):
-        contextual.kept_states(model, texts, tmp_path, lambda _done, _whole: None)
+        next_steps.read_states(model, texts, tmp_path, lambda _done, _whole: None)
     assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == ["000000.safetensors", "000001.safetensors"]
     done: list[list[str]] = []
-    monkeypatch.setattr(contextual, "word_states", lambda model, part: done.extend(part) or work(model, part))
+    monkeypatch.setattr(next_steps, "word_states", lambda model, part: done.extend(part) or work(model, part))
     told: list[tuple[int, int]] = []
-    states = contextual.kept_states(model, texts, tmp_path, lambda *at: told.append(at))
+    states = next_steps.read_states(model, texts, tmp_path, lambda *at: told.append(at))
     assert done == [["boring"]]
     assert told == [(0, 5), (2, 5), (4, 5), (5, 5)]
     assert states.dtype == torch.float16
     torch.testing.assert_close(states, torch.cat(work(model, texts)).half(), atol=2e-3, rtol=2e-3)
     with pytest.raises(BadInput, match="was made of other input"):
-        contextual.kept_states(model, texts[::-1], tmp_path, lambda _done, _whole: None)
+        next_steps.read_states(model, texts[::-1], tmp_path, lambda _done, _whole: None)
 
 
 @pytest.fixture(scope="module")
@@ -309,15 +309,15 @@ def context_scores(
     tmp_path_factory: pytest.TempPathFactory, data: ClassifiedTexts, longer: Scale, bert: Path
 ) -> tuple[Path, pd.DataFrame]:
     folder = tmp_path_factory.mktemp("contextual")
-    return folder, contextual.contextual_words(folder, data, (1, 2), longer, bert)
+    return folder, next_steps.contextual_words(folder, data, (1, 2), longer, bert)
 
 
 def test_both_kinds_of_scores_are_those_of_a_plain_loop(
     context_scores, data: ClassifiedTexts, longer: Scale, bert: Path, tmp_path: Path
 ) -> None:
     """Encoder, means and products once more, one word at a time."""
-    reading = contextual.read_by(contextual.encoder_named(str(bert)), data, tmp_path)
-    model, best_epoch = trained_on(reading, data.classes, 2, longer.epochs["dot"], None)
+    reading = next_steps.read_by(next_steps.encoder_named(str(bert)), data, tmp_path)
+    model, best_epoch = next_steps.train_classifier(reading, data.classes, 2, longer.epochs["dot"], None)
     context, output = model.context.detach().double(), model.output.weight.detach().double()[0]
     encoder, tokens, scaling = BertModel.from_pretrained(bert), data.vocabulary.tokens, 64**0.5
 
@@ -367,24 +367,22 @@ def test_polar_words_part_on_a_frozen_encoder(context_scores) -> None:
         "local_polarity",
         "local_attention",
     }
-    told = contextual.contextual_finding(words)
+    told = contextual_finding(words)
     assert told.startswith("A positive word has a higher polarity than a negative one in 1.00 (p < 0.001 in 0 of 2")
     lower = words.assign(local_polarity=-words["local_polarity"])
-    assert contextual.contextual_finding(lower).startswith(
-        "A positive word has a higher polarity than a negative one in 0.00"
-    )
+    assert contextual_finding(lower).startswith("A positive word has a higher polarity than a negative one in 0.00")
 
 
 def test_a_finished_encoder_is_not_read_again(
     context_scores, data: ClassifiedTexts, longer: Scale, bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, words = context_scores
-    monkeypatch.setattr(contextual, "encoder_named", forbidden)
-    monkeypatch.setattr(contextual, "trained_on", forbidden)
-    pd.testing.assert_frame_equal(contextual.contextual_words(folder, data, (1, 2), longer, bert), words)
+    monkeypatch.setattr(next_steps, "encoder_named", forbidden)
+    monkeypatch.setattr(next_steps, "train_classifier", forbidden)
+    pd.testing.assert_frame_equal(next_steps.contextual_words(folder, data, (1, 2), longer, bert), words)
     assert not (folder / "sst-contextual" / "states").exists()
     with pytest.raises(BadInput, match="encoder was tiny, is now other"):
-        contextual.contextual_words(folder, data, (1, 2), longer, "other")
+        next_steps.contextual_words(folder, data, (1, 2), longer, "other")
 
 
 def test_a_killed_encoder_goes_on_to_the_same_words(
@@ -395,20 +393,20 @@ def test_a_killed_encoder_goes_on_to_the_same_words(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    train = contextual.trained_on
-    monkeypatch.setattr(contextual, "trained_on", stopped_after(1, train))
+    train = next_steps.train_classifier
+    monkeypatch.setattr(next_steps, "train_classifier", stopped_after(1, train))
     with pytest.raises(KeyboardInterrupt):
-        contextual.contextual_words(tmp_path, data, (1, 2), longer, bert)
-    monkeypatch.setattr(contextual, "word_states", forbidden)
-    monkeypatch.setattr(contextual, "trained_on", stopped_after(1, train))
-    pd.testing.assert_frame_equal(contextual.contextual_words(tmp_path, data, (1, 2), longer, bert), context_scores[1])
+        next_steps.contextual_words(tmp_path, data, (1, 2), longer, bert)
+    monkeypatch.setattr(next_steps, "word_states", forbidden)
+    monkeypatch.setattr(next_steps, "train_classifier", stopped_after(1, train))
+    pd.testing.assert_frame_equal(next_steps.contextual_words(tmp_path, data, (1, 2), longer, bert), context_scores[1])
 
 
 def test_an_encoder_that_is_not_there_leaves_nothing_behind(
     data: ClassifiedTexts, longer: Scale, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput, match="cannot be loaded"):
-        contextual.contextual_words(tmp_path / "out", data, (1,), longer, tmp_path / "nowhere")
+        next_steps.contextual_words(tmp_path / "out", data, (1,), longer, tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
 
 

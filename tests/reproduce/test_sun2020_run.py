@@ -8,9 +8,9 @@ import torch
 from attnscope.errors import BadInput
 from attnscope.lab.data import PackedTexts, toy_polarity
 from attnscope.lab.models import AttentionClassifier
-from attnscope.reproduce.sun2020 import made_up, reproduce_sun2020, sweeping
-from attnscope.reproduce.sun2020.scales import SCALINGS, VARIANTS, scale_named, shortened
-from attnscope.reproduce.sun2020.word_tables import kinds_of, word_table
+from attnscope.reproduce.sun2020 import reproduce_sun2020, stages
+from attnscope.reproduce.sun2020.paper import SCALES, SCALINGS, VARIANTS
+from attnscope.reproduce.sun2020.words import kinds_of, word_table
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +43,12 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, d
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(made_up, "_watched", stopped)
+        patch.setattr(stages, "train_made_up", stopped)
         with pytest.raises(KeyboardInterrupt):
             reproduce_sun2020(out)
     assert not (out / "claims.json").exists()
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "sweep_groups", stopped)  # what is kept is not trained again
+        patch.setattr(stages, "sweep_groups", stopped)  # what is kept is not trained again
         reproduce_sun2020(out, resume=True)
     for name in ("report.md", "claims.json", "tables/table_2.csv", "tables/comparisons.csv", "tables/made_up.csv"):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
@@ -56,16 +56,14 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, d
 
 def test_made_up_sentences_are_learned_by_plain_descent(tmp_path):
     """A run of the study against the same steps by PyTorch's own SGD, without dropout's masks: one update of all."""
-    scale = scale_named("smoke")
+    scale = SCALES["smoke"]
     data = toy_polarity()
-    told = made_up._Run("run", data, made_up.RunSettings("dot", 10.0, 1), 1, scale.width, {})
-    recipe = made_up.Recipe(
-        scale.width, 1, len(data.train), 0.015 * made_up.STEADY, 0, 0, "float64", None, made_up.STEADY
-    )
-    (state,) = made_up.begun(data, [told.settings], recipe)
+    run = stages.MadeUpRun("run", data, stages.RunSettings("dot", 10.0, 1), 1, scale.width, {})
+    recipe = stages.Recipe(scale.width, 1, len(data.train), 0.015 * stages.STEADY, 0, 0, "float64", None, stages.STEADY)
+    (state,) = stages.begun(data, [run.settings], recipe)
     model = AttentionClassifier(data.vocabulary, scaling=10.0, classes=data.classes, width=scale.width, dropout=0.0)
     model.double().load_state_dict({name: torch.from_numpy(array.copy()) for name, array in state.weights.items()})
-    made_up.train_epoch(data, 0, recipe, [state])
+    stages.train_epoch(data, 0, recipe, [state])
     ids, real = (torch.from_numpy(table) for table in data.train.padded(np.arange(len(data.train))))
     descent = torch.optim.SGD(model.parameters(), 0.015)
     model.loss(model(ids, real), torch.from_numpy(data.train.labels)).backward()
@@ -99,7 +97,7 @@ def test_words_have_what_the_model_gives_them():
 
 def test_long_texts_are_cut():
     texts = PackedTexts.of([[2, 3, 4, 5], [6], [7, 8]], [0, 1, 1])
-    assert [list(text) for text in shortened(texts, 2)] == [[2, 3], [6], [7, 8]]
+    assert [list(text) for text in stages.shorten(texts, 2)] == [[2, 3], [6], [7, 8]]
 
 
 def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from attnscope.reproduce import Claim
-from attnscope.reproduce.vig2019.evidence import both, correlation, figure
-from attnscope.reproduce.vig2019.running import CRITERIA, claims_of
+from attnscope.reproduce.vig2019 import reproduce_vig2019
+from attnscope.reproduce.vig2019.measures import both, correlation, figure
 from attnscope.surveying import Survey
 
 IDS = (
@@ -25,7 +25,7 @@ Change = Callable[[Tables], None]
 
 
 def one_claim(claim: str, survey: Survey) -> Claim:
-    return next(criterion for criterion in CRITERIA if criterion.id == claim).claim(survey)
+    return next(rule for rule in reproduce_vig2019.rules if rule.id == claim).claim(survey)
 
 
 def tag(tables: Tables, name: str, direction: str) -> pd.Series:
@@ -181,7 +181,7 @@ BEHIND = {
 
 
 def test_the_claims_are_those_of_the_issue_in_its_order():
-    assert [criterion.id for criterion in CRITERIA] == IDS
+    assert [rule.id for rule in reproduce_vig2019.rules] == IDS
 
 
 def test_each_claim_can_fail_and_can_be_unmeasured():
@@ -190,7 +190,7 @@ def test_each_claim_can_fail_and_can_be_unmeasured():
 
 
 def test_all_hold_where_the_tables_show_what_the_paper_found(paper_tables, survey_from):
-    claims = claims_of(survey_from(paper_tables))
+    claims = reproduce_vig2019.judge(survey_from(paper_tables))
     assert {claim.id: claim.holds for claim in claims} == dict.fromkeys(IDS, True)
     for claim in claims:
         assert "Holds if" in claim.statement
@@ -207,7 +207,7 @@ def test_it_fails_where_the_tables_show_otherwise(claim, change, paper_tables, s
 @pytest.mark.parametrize("statistic", BEHIND)
 def test_it_has_no_verdict_without_its_statistic(statistic, paper_tables, survey_from):
     del paper_tables[statistic]
-    claims = claims_of(survey_from(paper_tables))
+    claims = reproduce_vig2019.judge(survey_from(paper_tables))
     assert {claim.id for claim in claims if claim.holds is None} == set(BEHIND[statistic])
     assert all(claim.note.endswith(".") and claim.here == "–" for claim in claims if claim.holds is None)
 
@@ -215,7 +215,7 @@ def test_it_has_no_verdict_without_its_statistic(statistic, paper_tables, survey
 @pytest.mark.parametrize("statistic", ["distance", "entropy", "variability", "null_attention"])
 def test_figures_that_are_nothing_give_no_verdict(statistic, paper_tables, survey_from):
     paper_tables[statistic]["value"] = np.nan
-    unknown = {claim.id for claim in claims_of(survey_from(paper_tables)) if claim.holds is None}
+    unknown = {claim.id for claim in reproduce_vig2019.judge(survey_from(paper_tables)) if claim.holds is None}
     assert unknown >= set(BEHIND[statistic])
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, read_claims
-from attnscope.reproduce.vig2019.corpus import SCALES, corpus_of, documents_of, genres_of, specific_heads, toys
-from attnscope.reproduce.vig2019.report import report_of
-from attnscope.reproduce.vig2019.running import CRITERIA, claims_of
-from attnscope.reproduce.writing import write_reproduction
+from attnscope.reproduce.experiment import Attempt, command_options
+from attnscope.reproduce.vig2019.figures import specific_heads
+from attnscope.reproduce.vig2019.paper import SCALES, Options
+from attnscope.reproduce.vig2019.stages import corpus_of, documents_of, genres_of, toy_caution
 from attnscope.syntax import Corpus, Sentence
 
 vig2019 = EXPERIMENTS["vig2019"]
@@ -32,7 +32,7 @@ def smoke(tmp_path_factory):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Leave the figures out, which take most of the time."""
-    monkeypatch.setattr("attnscope.reproduce.vig2019.report.drawn", lambda survey: [])
+    monkeypatch.setattr("attnscope.reproduce.vig2019.figures.all_figures", lambda survey: [])
 
 
 # ---- what it writes
@@ -72,9 +72,9 @@ def test_the_summary_has_the_papers_figure_beside_ours_and_says_that_a_toy_prove
 
 
 def test_only_what_is_shipped_is_called_a_toy():
-    assert toys("demo", "ud_ewt").startswith("The shipped model is a toy: ")
-    assert toys("gpt2", "demo").startswith("The shipped grammar is a toy: ")
-    assert toys("gpt2", "ud_ewt") == toys("gpt2", [["demo"]]) == ""
+    assert toy_caution("demo", "ud_ewt").startswith("The shipped model is a toy: ")
+    assert toy_caution("gpt2", "demo").startswith("The shipped grammar is a toy: ")
+    assert toy_caution("gpt2", "ud_ewt") == toy_caution("gpt2", [["demo"]]) == ""
 
 
 def test_every_picture_of_the_report_is_there(smoke):
@@ -102,8 +102,15 @@ def test_a_second_run_says_so(smoke):
 
 def test_a_resumed_run_of_something_else_is_refused(smoke):
     done, _ = smoke
-    with pytest.raises(BadInput, match="another survey"):
+    with pytest.raises(BadInput, match=r"another reproduction \(limit was 60, is now 50\)"):
         vig2019(done.folder, limit=50, resume=True)
+    with pytest.raises(BadInput, match=r"another survey \(null was special, is now none\)"):
+        vig2019(done.folder, limit=60, null="none", resume=True)
+
+
+def test_all_options_but_the_one_of_python_are_on_the_command_line():
+    names = {option.name for option in command_options(Options)}
+    assert names == {"model", "corpus", "parser", "limit", "by_genre", "documents", "null", "engine", "data"}
 
 
 def test_a_killed_run_goes_on_and_a_finished_one_is_written_again_to_the_byte(tmp_path, smoke, undrawn):
@@ -126,10 +133,8 @@ def test_a_killed_run_goes_on_and_a_finished_one_is_written_again_to_the_byte(tm
 
 
 def test_whatever_a_text_holds_stays_text(paper_tables, survey_from, tmp_path, undrawn):
-    survey = survey_from(paper_tables)
-    claims = claims_of(survey)
-    document, tables = report_of(survey, claims)
-    write_reproduction(tmp_path, document, claims, tables)
+    attempt = Attempt(tmp_path, "cpu", SCALES["cpu"], Options(), ("survey",))
+    vig2019._write(attempt, survey_from(paper_tables), tmp_path)
     page, report = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     assert "<em> *cats*</em>" in page
     assert " &lt;b&gt;" in page
@@ -233,9 +238,9 @@ def test_each_genre_has_its_report_and_all_are_compared(tmp_path, undrawn):
     words = "the dog sees a cat and the old dog sleeps near the door ."
     texts = [sentence(words, f"{kind}-{number}", None) for number in range(8) for kind in ("email", "weblog")]
     done = vig2019(tmp_path / "out", corpus=texts, by_genre=True)
-    assert len(done.claims) == len(CRITERIA)
+    assert len(done.claims) == len(vig2019.rules)
     for kind in ("email", "weblog"):
-        assert len(read_claims(tmp_path / "out" / kind)) == len(CRITERIA)
+        assert len(read_claims(tmp_path / "out" / kind)) == len(vig2019.rules)
     report = (done.folder / "report.md").read_text()
     assert "(email/report.md)" in report
     assert (done.folder / "figures" / "distance_by_layer.svg").is_file()

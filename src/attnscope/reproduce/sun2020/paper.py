@@ -1,9 +1,23 @@
-"""The figures of Sun & Lu (2020) that the report sets beside ours."""
+"""The paper: its title and figures, how much is run at each scale, and what may be chosen."""
 
-from .scales import SCALINGS
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
 
+TITLE = "Sun & Lu (2020), Understanding Attention for Text Classification"
 TITLES = {"sst": "SST", "imdb": "IMDB", "20news1": "20News I", "20news2": "20News II"}
 NAMES = {"dot": "DP", "dot_lstm": "DP-L", "dot_affine": "DP-A", "additive": "AD"}
+SCALINGS = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10000.0)
+"""The values of λ in Table 2."""
+MODERATE, LARGE = 10.0, 100.0
+"""The λ of Figures 2, 4 and 5, and that of Figure 3."""
+VARIANTS = ("dot", "dot_affine", "additive", "dot_lstm")
+"""DP, DP-A, AD and DP-L, the cheapest to train first."""
+L2 = 1e-4
+"""On everything but the embeddings of DP-A, AD and DP-L; the paper has one and does not say how strong."""
+PENALTIES = (1e-4, 1e-3, 1e-2)
+"""Strengths c of the penalty on |V·W|; the first is what stands in the authors' notebook, switched off."""
 _TABLE_2 = {
     "sst": {
         "dot": (55.3, 74.4, 82.2, 81.4, 80.8, 81.2, 79.6),
@@ -42,3 +56,77 @@ TABLE_1 = {
 def accuracy_in_paper(data: str, variant: str, scaling: float) -> float:
     """What Table 2 has, in percent."""
     return _TABLE_2[data][variant][SCALINGS.index(scaling)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The data sets with their seeds, and how long each model is trained."""
+
+    toy: bool
+    """Whether the data are made up, in place of SST."""
+    seeds: Mapping[str, tuple[int, ...]]
+    """By data set, as Table 2 has them."""
+    epochs: Mapping[str, int]
+    """At most, by variant."""
+    patience: Mapping[str, int | None]
+    """A run ends after so many epochs without a better accuracy on dev; by variant."""
+    width: int
+    longest: int | None
+    """Of longer texts only so many words are read."""
+    made_up: Mapping[str, Any] = field(default_factory=dict)
+    """The sentences of the synthetic study, where they are not the paper's."""
+    made_up_epochs: int
+    skew_epochs: int
+    """Of the part that varies the share of positive sentences, which has twenty runs."""
+
+    def training(self, variant: str) -> dict[str, Any]:
+        """How long a variant is trained, as `sweep` takes it."""
+        return {"epochs": self.epochs[variant], "patience": self.patience[variant]}
+
+
+THREE = (1, 2, 3)
+SCALES = {
+    "smoke": Scale(
+        toy=True,
+        seeds={"sst": (1,)},
+        epochs=dict.fromkeys(VARIANTS, 6),
+        patience=dict.fromkeys(VARIANTS),
+        width=16,
+        longest=None,
+        made_up={"texts": 240, "polar": 10, "neutral": 40},
+        made_up_epochs=20,
+        skew_epochs=10,
+    ),
+    "cpu": Scale(
+        toy=False,
+        seeds={"sst": THREE, "20news1": THREE, "20news2": THREE, "imdb": (1,)},
+        epochs={"dot": 40, "dot_affine": 40, "additive": 20, "dot_lstm": 8},
+        patience={"dot": 10, "dot_affine": 10, "additive": 4, "dot_lstm": 3},
+        width=100,
+        longest=400,
+        made_up_epochs=500,
+        skew_epochs=100,
+    ),
+    "paper": Scale(
+        toy=False,
+        seeds={"sst": THREE, "20news1": THREE, "20news2": THREE, "imdb": THREE},
+        epochs=dict.fromkeys(VARIANTS, 40),
+        patience=dict.fromkeys(VARIANTS),
+        width=100,
+        longest=None,
+        made_up_epochs=500,
+        skew_epochs=500,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be chosen."""
+
+    vectors: Annotated[
+        str | None, "Word vectors that embeddings also begin with: a GloVe file, glove-50 (the package) or scratch."
+    ] = None
+    encoder: Annotated[str | None, "What reads SST beyond the paper: a hub name or a folder."] = None
+    engine: Annotated[str, "local, or cores or ray, which spread the models to train over workers."] = "local"
+    data: Annotated[Path | None, "Where the data sets are, before $ATTNSCOPE_DATA."] = None

@@ -9,7 +9,7 @@ import pytest
 from attnscope.errors import BadInput
 from attnscope.lab.data import PackedTexts
 from attnscope.lab.data.classified import sst_binary
-from attnscope.lab.token_classes import (
+from attnscope.reproduce.sun2020.words import (
     class_counts,
     frequency_matched,
     gamma,

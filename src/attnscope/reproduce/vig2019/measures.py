@@ -1,14 +1,14 @@
 """What the claims ask of a survey: one figure for each head or layer, or the reason why there is none."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
 from ...surveying import Survey
-from ..claims import Unmeasured
+from ..claims import Evidence, Unmeasured
 
 RARE = 0.001
 """Tags and relations of a smaller share of the token pairs are not judged: a handful of tokens shows no habit."""
@@ -18,6 +18,8 @@ MEANINGS = {
     "dependency_alignment": "dependency relations",
     "dependency_by_distance": "dependency relations",
 }
+EITHER = {"direction": "either", "relation": "any"}
+"""The rows of dependency alignment whichever token is the head, whatever the relation."""
 MOST_DIGITS = 4
 RESAMPLES = 2_000
 """How often the heads are drawn again, with replacement, for an interval over heads."""
@@ -25,7 +27,7 @@ RESAMPLES = 2_000
 
 def heads_of(survey: Survey, statistic: str, **labels: str) -> pd.DataFrame:
     """One row for each head that has a figure: layer, head, value, error and what stands beside them."""
-    table = chosen(_table(survey, statistic), statistic, labels)
+    table = labelled(_table(survey, statistic), statistic, labels)
     table = table.dropna(subset=["value"]).reset_index(drop=True)
     if table.empty:
         raise Unmeasured(f"No head has a figure of {statistic.replace('_', ' ')} in this corpus.")
@@ -35,7 +37,7 @@ def heads_of(survey: Survey, statistic: str, **labels: str) -> pd.DataFrame:
 def layers_of(survey: Survey, statistic: str, **labels: str) -> pd.DataFrame:
     """One row for each layer, in their order: value, mean_of_heads, error."""
     _table(survey, statistic)
-    table = chosen(survey[statistic].by_layer(), statistic, labels).dropna(subset=["value"])
+    table = labelled(survey[statistic].by_layer(), statistic, labels).dropna(subset=["value"])
     if len(table) < depth_of(survey):
         raise Unmeasured(f"Not every layer has a figure of {statistic.replace('_', ' ')} in this corpus.")
     return table.sort_values("layer").reset_index(drop=True)
@@ -56,7 +58,7 @@ def curve_of(survey: Survey) -> pd.DataFrame:
 
 def tags_in_use(survey: Survey, direction: str) -> list[str]:
     """The tags of at least a thousandth of the token pairs."""
-    table = chosen(_table(survey, "part_of_speech"), "part_of_speech", {"direction": direction})
+    table = labelled(_table(survey, "part_of_speech"), "part_of_speech", {"direction": direction})
     shares = table.groupby("tag")["chance"].first()
     return [str(tag) for tag in shares.index[shares >= RARE]]
 
@@ -67,12 +69,11 @@ def relations_in_use(survey: Survey) -> list[str]:
     return [str(relation) for relation in shares.index[shares >= RARE]]
 
 
-def chosen(table: pd.DataFrame, statistic: str, labels: dict[str, str]) -> pd.DataFrame:
+def labelled(table: pd.DataFrame, statistic: str, labels: Mapping[str, str]) -> pd.DataFrame:
     """The rows with these labels."""
     for name, label in labels.items():
-        table = table[table[name] == label]
-        if table.empty:
-            raise Unmeasured(f"The corpus has no {name} {label}: {statistic.replace('_', ' ')} says nothing of it.")
+        reason = f"The corpus has no {name} {label}: {statistic.replace('_', ' ')} says nothing of it."
+        table = Evidence({statistic: table}, {statistic: reason}).where(statistic, **{name: label})
     return table
 
 
@@ -97,8 +98,8 @@ def correlation(
     if len(xs) < 10 or np.ptp(xs) == 0 or np.ptp(ys) == 0:
         raise Unmeasured(f"A correlation needs at least ten heads that differ; there are {len(xs)} heads.")
     r, p = pearsonr(xs, ys)
-    drawn = _drawn(len(xs))
-    x, y = xs[drawn], ys[drawn]
+    draws = _draws(len(xs))
+    x, y = xs[draws], ys[draws]
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     scale = np.sqrt((x**2).sum(1) * (y**2).sum(1))
     again = (x * y).sum(1)[scale > 0] / scale[scale > 0]
@@ -106,15 +107,15 @@ def correlation(
     return float(r), float(p), (float(low), float(high))
 
 
-def spread(values: Float64[np.ndarray, " head"]) -> tuple[float, tuple[float, float]]:
+def deviation(values: Float64[np.ndarray, " head"]) -> tuple[float, tuple[float, float]]:
     """The standard deviation over heads, and its 95% interval when they are drawn again."""
     if len(values) < 2:
         raise Unmeasured("A spread over heads needs at least two of them.")
-    low, high = np.quantile(values[_drawn(len(values))].std(1), [0.025, 0.975])
+    low, high = np.quantile(values[_draws(len(values))].std(1), [0.025, 0.975])
     return float(values.std()), (float(low), float(high))
 
 
-def _drawn(count: int) -> np.ndarray:
+def _draws(count: int) -> np.ndarray:
     return np.random.default_rng(0).integers(count, size=(RESAMPLES, count))
 
 
@@ -191,10 +192,10 @@ def halves(layers: int) -> tuple[range, range]:
     return range(layers // 2), range(layers - layers // 2, layers)
 
 
-def named(layers: range) -> str:
+def layer_names(layers: range) -> str:
     """The layers in words.
 
-    >>> named(range(9, 12)), named(range(1))
+    >>> layer_names(range(9, 12)), layer_names(range(1))
     ('layers 9–11', 'layer 0')
     """
     return f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]}–{layers[-1]}"

@@ -1,0 +1,295 @@
+"""Claims on how far and how broadly heads look, on null attention, and on what the corpus says of dependencies."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from ...surveying import Survey
+from ..claims import Finding, Unmeasured, claim
+from .measures import (
+    EITHER,
+    both,
+    correlation,
+    curve_of,
+    depth_of,
+    deviation,
+    figure,
+    head_name,
+    heads_of,
+    last,
+    layer_names,
+    layers_of,
+    mean_over,
+)
+from .paper import (
+    LEAST_WITHIN,
+    PAPER_CURVE,
+    PAPER_DISTANCE,
+    PAPER_LENGTH,
+    PAPER_NULL,
+    PAPER_SPREAD,
+    REACH,
+    WITH_ALIGNMENT,
+    WITH_ENTROPY,
+)
+
+FACTOR = 1.5
+"""What rough size means."""
+CERTAIN = 0.001
+LOW_ENTROPY = 0.25
+ALMOST_ALL = 0.97
+LEAST_ROWS = 100
+"""An entropy over fewer rows than this is not known: such a head rests nearly always."""
+FEW_ROWS = "heads whose entropy rests on fewer than 100 rows are left out"
+
+
+# Distance and entropy (section 5.3.3).
+
+
+@claim(
+    "distance-greatest-in-deepest-layers",
+    says="The deepest layers reach furthest.",
+    rule="the layer with the greatest mean distance (ratio of sums over its heads) is in the last quarter of the "
+    "layers, and the mean over that quarter is above that of the others",
+    paper="greatest in the deepest layers (Fig. 11)",
+)
+def distance_is_greatest_at_the_end(survey: Survey) -> Finding:
+    """Which layer reaches furthest, and the mean of the last quarter against the others."""
+    layers = layers_of(survey, "distance")
+    deep = last(depth_of(survey), 4)
+    rest = set(layers["layer"]) - set(deep)
+    peak = layers.loc[layers["value"].idxmax()]
+    inside, outside = mean_over(layers, deep), mean_over(layers, rest)
+    of_heads = int(layers.loc[layers["mean_of_heads"].idxmax(), "layer"])
+    return Finding(
+        f"farthest at layer {int(peak['layer'])} ({figure(peak['value'], peak['error'])} tokens)",
+        int(peak["layer"]) in deep and inside > outside,
+        f"Means: {inside:.2f} tokens in {layer_names(deep)}, {outside:.2f} in the others. By the mean of the heads, "
+        f"the farthest is layer {of_heads}.",
+    )
+
+
+@claim(
+    "distance-sd",
+    says="The mean distance varies greatly over heads.",
+    rule="its standard deviation over heads is within a factor of 1.5 of the paper's (2.4 to 5.4 tokens)",
+    paper="3.6 tokens",
+)
+def distance_varies(survey: Survey) -> Finding:
+    """The deviation of the mean distance over heads."""
+    values = heads_of(survey, "distance")["value"].to_numpy(dtype=float)
+    found, (low, high) = deviation(values)
+    length = survey.card["tokens"] / survey.card["sentences"]
+    return Finding(
+        f"{found:.2f} tokens (95% interval over heads {low:.2f} to {high:.2f})",
+        PAPER_SPREAD / FACTOR <= found <= PAPER_SPREAD * FACTOR,
+        f"Texts have {length:.1f} tokens on average, in the paper {PAPER_LENGTH}: as a share of that, the spread is "
+        f"{found / length:.2f} here and {PAPER_SPREAD / PAPER_LENGTH:.2f} in the paper.",
+    )
+
+
+def _known_entropy(survey: Survey) -> pd.DataFrame:
+    entropy = heads_of(survey, "entropy")
+    known = entropy[entropy["rows"] >= LEAST_ROWS]
+    if known.empty:
+        raise Unmeasured(f"No head has an entropy that rests on at least {LEAST_ROWS} rows in this corpus.")
+    return known
+
+
+def _alignment(survey: Survey) -> pd.DataFrame:
+    return heads_of(survey, "dependency_alignment", **EITHER)
+
+
+@claim(
+    "distance-entropy-correlate",
+    says="Heads that look far look broadly.",
+    rule="r over heads is positive with p < 0.001, and at least two thirds of the paper's (0.41); " + FEW_ROWS,
+    paper="r = 0.61, p < 0.001",
+    other_of=_known_entropy,
+    r_of_paper=WITH_ENTROPY,
+)
+@claim(
+    "distance-alignment-anticorrelate",
+    says="Heads that look far follow dependencies less.",
+    rule="r over heads is negative with p < 0.001, and at least two thirds of the paper's in size (-0.49)",
+    paper="r = -0.73, p < 0.001",
+    other_of=_alignment,
+    r_of_paper=WITH_ALIGNMENT,
+)
+def distance_correlates(survey: Survey, other_of: Callable[[Survey], pd.DataFrame], r_of_paper: float) -> Finding:
+    """The correlation over heads of the mean distance with another figure."""
+    other = other_of(survey)
+    xs, ys = both(heads_of(survey, "distance"), other)
+    r, p, (low, high) = correlation(xs, ys)
+    return Finding(
+        f"r = {r:.3f}, p {'< 0.001' if p < CERTAIN else f'= {p:.3f}'}",
+        p < CERTAIN and r * r_of_paper > 0 and abs(r) >= abs(r_of_paper) / FACTOR,
+        f"Pearson's r over {len(xs)} heads; 95% interval {low:.2f} to {high:.2f} when the heads are drawn again.",
+    )
+
+
+@claim(
+    "far-but-sharp-head",
+    says="The head that looks furthest is not broad: it has one of the lowest entropies.",
+    rule="the head with the greatest mean distance has an entropy in the lowest quarter of the heads; " + FEW_ROWS,
+    paper="14.2 tokens and 0.41 nats at layer 5, head 1",
+)
+def far_but_sharp(survey: Survey) -> Finding:
+    """The entropy of the head that looks furthest."""
+    keys = ["layer", "head"]
+    entropy = _known_entropy(survey)[[*keys, "value", "error", "rows_share"]]
+    joint = heads_of(survey, "distance").merge(entropy, on=keys, suffixes=("", "_entropy"))
+    if len(joint) < 4:
+        raise Unmeasured("Fewer than four heads have both a distance and an entropy.")
+    joint["rank"] = joint["value_entropy"].rank(method="min")
+    best = joint.loc[joint["value"].idxmax()]
+    return Finding(
+        f"{figure(best['value'], best['error'])} tokens and {figure(best['value_entropy'], best['error_entropy'])} nats"
+        f" at {head_name(best)}",
+        bool(best["rank"] <= LOW_ENTROPY * len(joint)),
+        f"Its entropy is number {int(best['rank'])} from below of {len(joint)} heads; the mean is "
+        f"{joint['value_entropy'].mean():.2f}. It rests on {best['rows_share']:.0%} of the rows; the others are null.",
+    )
+
+
+# One head that looks at the previous token (section 5.3.2).
+
+
+AT_PREVIOUS = 0.5
+
+
+@claim(
+    "previous-token-head",
+    says="The head with the highest dependency alignment has the lowest variability: it looks at the previous token.",
+    rule="the head that gives most to the previous token gives it more than half, and has of all heads the highest "
+    "alignment and the lowest variability",
+    paper="0.42 and 0.004 at layer 4, head 11",
+)
+def previous_token_head(survey: Survey) -> Finding:
+    """The alignment and the variability of the head that gives most to the previous token."""
+    alignment = _alignment(survey)
+    variability = heads_of(survey, "variability")
+    keys = ["layer", "head"]
+    previous = heads_of(survey, "patterns", pattern="previous")[[*keys, "value"]].rename(columns={"value": "previous"})
+    joint = alignment.merge(variability[[*keys, "value", "error"]], on=keys, suffixes=("", "_variability"))
+    joint = joint.merge(previous, on=keys)
+    if joint.empty:
+        raise Unmeasured("No head has both an alignment and a variability.")
+    joint["above"] = joint["value"].rank(ascending=False, method="min")
+    joint["below"] = joint["value_variability"].rank(method="min")
+    best = joint.loc[joint["previous"].idxmax()]
+    aligned = joint.loc[joint["value"].idxmax()]
+    return Finding(
+        f"{figure(best['value'], best['error'])} and {best['value_variability']:.3f} at {head_name(best)}",
+        bool(best["previous"] > AT_PREVIOUS and best["above"] == 1 and best["below"] == 1),
+        f"This head gives {best['previous']:.2f} to the previous token; of {len(joint)} heads its alignment is number "
+        f"{int(best['above'])} from above, its variability number {int(best['below'])} from below. The highest "
+        f"alignment is {aligned['value']:.2f}, at {head_name(aligned)}, which gives {aligned['previous']:.2f} to the "
+        "previous token.",
+    )
+
+
+# Null attention (section 5.2.3).
+
+
+NULLS = {
+    "first": "Null attention is attention to the first token.",
+    "special": "Null attention is here attention to the special tokens, on which such a model rests.",
+    "none": "Nothing was left out as null attention; this is attention to the first token.",
+}
+
+
+@claim(
+    "null-attention-share",
+    says="On average heads rest about half of their attention, or more, on null tokens.",
+    rule="the mean share over heads is within a factor of 1.5 of the paper's (0.38 to 0.86)",
+    paper="0.57",
+)
+def null_attention_is_large(survey: Survey) -> Finding:
+    """The mean share of null attention over heads."""
+    heads = heads_of(survey, "null_attention")
+    mean = float(heads["value"].mean())
+    # heads share their sentences, so their errors do not average out
+    return Finding(
+        figure(mean, float(heads["error"].mean())),
+        PAPER_NULL / FACTOR <= mean <= PAPER_NULL * FACTOR,
+        f"The mean over {len(heads)} heads. {_what_is_null(survey)}",
+    )
+
+
+@claim(
+    "some-null-above-97",
+    says="Some heads rest almost all their attention.",
+    rule="at least two heads have more than 0.97 of null attention",
+    paper="some heads (Fig. 5)",
+)
+def some_heads_rest(survey: Survey) -> Finding:
+    """How many heads have next to nothing but null attention."""
+    heads = heads_of(survey, "null_attention")
+    above = heads[heads["value"] > ALMOST_ALL]
+    best = heads.loc[heads["value"].idxmax()]
+    return Finding(
+        f"{len(above)} of {len(heads)} heads; the most is {figure(best['value'], best['error'])} at {head_name(best)}",
+        len(above) >= 2,
+        _what_is_null(survey),
+    )
+
+
+def _what_is_null(survey: Survey) -> str:
+    return NULLS.get(str(survey.card.get("null")), f"Null attention is here attention to {survey.card.get('null')}.")
+
+
+# What the corpus itself says of dependencies (section 5.3.3).
+
+
+@claim(
+    "dependency-by-distance",
+    says="The probability that two tokens are linked falls with their distance.",
+    rule="at 1, 5 and 10 tokens it is within a factor of 1.5 of the paper's, and falls from each to the next",
+    paper="0.42, 0.07, 0.02 at 1, 5, 10 tokens",
+)
+def links_fall_with_distance(survey: Survey) -> Finding:
+    """How likely two tokens are linked, at three distances."""
+    curve = curve_of(survey).set_index("distance")
+    if not set(PAPER_CURVE) <= set(curve.index):
+        raise Unmeasured("No sentence of this corpus is long enough for a distance of ten tokens.")
+    rows = [curve.loc[distance] for distance in PAPER_CURVE]
+    values = [float(row["value"]) for row in rows]
+    near = [
+        value <= FACTOR * paper and paper <= FACTOR * value
+        for value, paper in zip(values, PAPER_CURVE.values(), strict=True)
+    ]
+    falling = values[0] > values[1] > values[2]
+    until = _falls_until(curve["value"].to_numpy(dtype=float))
+    return Finding(
+        ", ".join(figure(value, float(row.get("error", np.nan))) for value, row in zip(values, rows, strict=True)),
+        all(near) and falling,
+        f"It falls at every step up to a distance of {until} (in the paper up to {REACH}).",
+    )
+
+
+def _falls_until(values: np.ndarray) -> int:
+    """The last distance up to which each value is below the one before."""
+    rises = np.flatnonzero(np.diff(values) >= 0)
+    return int(rises[0]) + 1 if len(rises) else len(values)
+
+
+@claim(
+    "dependency-distance",
+    says="Dependencies span short distances.",
+    rule="the mean is within a factor of 1.5 of the paper's, and the share within 18 tokens at most one point of a "
+    "hundred below it",
+    paper="3.89 tokens; 99.8% within 18",
+)
+def dependencies_are_short(survey: Survey) -> Finding:
+    """The mean distance of linked tokens."""
+    curve = curve_of(survey)
+    linked = curve["linked"].to_numpy(dtype=float)
+    mean = float((curve["distance"] * linked).sum() / linked.sum())
+    within = float(linked[curve["distance"] <= REACH].sum() / linked.sum())
+    return Finding(
+        f"{mean:.2f} tokens; {within:.1%} within {REACH}",
+        PAPER_DISTANCE / FACTOR <= mean <= PAPER_DISTANCE * FACTOR and within >= LEAST_WITHIN,
+        f"Over {int(linked.sum()):,} linked pairs of tokens; all pieces of two linked words are linked.",
+    )
