@@ -1,16 +1,17 @@
 """Every claim on figures made by hand: all hold on what the paper shows, and each fails once its own figures change."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from attnscope.reproduce.abnar2020.criteria import CRITERIA, claims_of
-from attnscope.reproduce.abnar2020.evidence import Evidence, Run
+from attnscope.reproduce.abnar2020 import reproduce_abnar2020
+from attnscope.reproduce.abnar2020.claims import Evidence, Run
 from attnscope.reproduce.abnar2020.paper import TABLE_1, TABLE_2, TABLE_3
-from attnscope.reproduce.abnar2020.sentiment import cells_of as sentiment_cells
-from attnscope.reproduce.abnar2020.tables import Cell, Correlations, cells_of
+from attnscope.reproduce.abnar2020.scoring import Cell, Correlations, cells_of
+from attnscope.reproduce.abnar2020.sentiment import classifier_cells
 
 IDS = (
     "layer1-rollout-equals-flow raw-collapses-after-layer1 rollout-beats-raw-from-layer3-blankout "
@@ -86,19 +87,20 @@ def made(
             for layer in range(1, 7)
         ]
     )
-    return Evidence(tuple(runs), saturation, table, pd.DataFrame(), correlations(None, sentiment_cells(6), sentiment))
+    tables = {"saturation": saturation, "evenness": table}
+    return Evidence(tables, runs=tuple(runs), sentiment=correlations(None, classifier_cells(6), sentiment))
 
 
 def verdicts(evidence: Evidence) -> dict[str, bool | None]:
-    return {claim.id: claim.holds for claim in claims_of(evidence)}
+    return {claim.id: claim.holds for claim in reproduce_abnar2020.judge(evidence)}
 
 
 def test_the_claims_are_those_of_the_issue_in_their_order():
-    assert [criterion.id for criterion in CRITERIA] == IDS
+    assert [rule.id for rule in reproduce_abnar2020.rules] == IDS
 
 
 def test_all_hold_on_what_the_paper_shows():
-    claims = claims_of(made())
+    claims = reproduce_abnar2020.judge(made())
     assert {claim.id: claim.here for claim in claims if not claim.holds} == {}
     assert all(("seed 0" in claim.here or "the classifier" in claim.here) and claim.paper for claim in claims)
     told = {claim.id: claim.here for claim in claims}
@@ -155,22 +157,22 @@ def test_what_is_higher_by_chance_does_not_hold():
         0, cells_of(6), evidence.runs[0].correlations.values + dice.normal(0, 3, (50, len(cells_of(6))))
     )
     run = Run(noisy, 0.0, {0: (96, 100)}, {0: (96, 100)})
-    found = verdicts(Evidence((run,), evidence.saturation, evidence.evenness, pd.DataFrame(), evidence.sentiment))
+    found = verdicts(replace(evidence, runs=(run,)))
     assert not found["flow-above-rollout-layers2-6-gradient"]
 
 
 def test_a_table_that_could_not_be_made_is_not_judged():
     evidence = made()
-    missing = Evidence(evidence.runs, evidence.saturation, evidence.evenness, evidence.subjects, "No encoder is here.")
-    claim = next(claim for claim in claims_of(missing) if claim.id.startswith("sst2"))
+    missing = replace(evidence, sentiment="No encoder is here.")
+    claim = next(claim for claim in reproduce_abnar2020.judge(missing) if claim.id.startswith("sst2"))
     assert claim.holds is None
     assert claim.note == "No encoder is here."
 
 
 def test_a_classifier_of_two_layers_is_not_judged():
     evidence = made()
-    shallow = correlations(None, sentiment_cells(2), of_sentiment)
-    judged = claims_of(Evidence(evidence.runs, evidence.saturation, evidence.evenness, evidence.subjects, shallow))
+    shallow = correlations(None, classifier_cells(2), of_sentiment)
+    judged = reproduce_abnar2020.judge(replace(evidence, sentiment=shallow))
     claim = next(claim for claim in judged if claim.id.startswith("sst2"))
     assert claim.holds is None
     assert "Not every layer" in claim.note

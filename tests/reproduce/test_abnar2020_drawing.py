@@ -9,8 +9,14 @@ import torch
 
 from attnscope import AttentionRecord
 from attnscope.errors import BadInput
-from attnscope.reproduce.abnar2020.attention_graph import attention_graph, maps_by_method
-from attnscope.reproduce.abnar2020.drawing import Example, figures_of, raw_maps, readout_maps
+from attnscope.reproduce.abnar2020.drawing import (
+    Example,
+    attention_graph,
+    figures_of,
+    maps_by_method,
+    raw_maps,
+    readout_maps,
+)
 from attnscope.reproduce.document import Code, Figure, Heading, Table, pieces
 from attnscope.views.layer_maps import LayerMap, layer_maps
 from attnscope.views.printing import file_bytes

@@ -11,21 +11,22 @@ from attnscope.lab.data import AgreementExample
 from attnscope.lab.models import AgreementTransformer
 from attnscope.lab.sentiment import Labelled
 from attnscope.lab.vocabulary import Vocabulary
-from attnscope.reproduce.abnar2020.evidence import first_layers_apart
 from attnscope.reproduce.abnar2020.scoring import (
     METHODS,
     REFERENCES,
-    Scored,
+    SentenceScores,
     by_authors,
     by_average_ranks,
+    correlate,
     correlations,
     dense_ranks,
-    scored_sentences,
+    evenness_table,
+    first_layer_gap,
+    saturation_table,
+    score_sentences,
+    subject_table,
 )
-from attnscope.reproduce.abnar2020.sentiment import cells_of as sentiment_cells
-from attnscope.reproduce.abnar2020.sentiment import evenly, sentiment_correlations
-from attnscope.reproduce.abnar2020.stages import subjects_found
-from attnscope.reproduce.abnar2020.tables import correlated, evenness_table, saturation_table
+from attnscope.reproduce.abnar2020.sentiment import classifier_cells, evenly, sentiment_correlations
 
 WORDS = "the key keys to of cabinet cabinets on table tables near".split()
 EXAMPLES = [
@@ -47,7 +48,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def scored(model, tmp_path_factory):
-    return scored_sentences(model, "weights", EXAMPLES, tmp_path_factory.mktemp("scores"), 0, ignore)
+    return score_sentences(model, "weights", EXAMPLES, tmp_path_factory.mktemp("scores"), 0, ignore)
 
 
 def test_dense_ranks_of_a_hand_worked_example():
@@ -155,7 +156,7 @@ def test_references_against_single_runs_and_autograd(model, scored, place):
 
 
 def test_tables_are_means_over_sentences(scored):
-    found = correlated(7, scored)
+    found = correlate(7, scored)
     table = found.table().set_index(["reference", "method", "layer", "ranks", "tokens"])
     flow = METHODS.index("flow")
     expected = [
@@ -181,13 +182,13 @@ def test_evenness_and_saturation(scored):
     saturation = saturation_table({0: scored}).set_index("layer")
     assert saturation.loc[1, "saturated"] == pytest.approx(np.mean([one.saturated[0] for one in scored]))
     assert saturation["tied"].between(0, 1).all()
-    assert first_layers_apart(scored) < 1e-6
+    assert first_layer_gap(scored) < 1e-6
 
 
-def made(rows: list[list[float]], subject: int, attractors: int) -> Scored:
+def made(rows: list[list[float]], subject: int, attractors: int) -> SentenceScores:
     """A sentence of one layer with the same scores for every method."""
     scores = torch.tensor(rows, dtype=torch.float64)
-    return Scored(
+    return SentenceScores(
         methods=scores[:1].expand(3, 1, -1),
         baselines=scores[:1].expand(2, -1),
         references=scores[1:].expand(3, -1) if len(scores) > 1 else scores.expand(3, -1),
@@ -205,7 +206,7 @@ def test_subjects_are_found_where_their_score_is_highest():
         made([[9.0, 0.5, 0.1, 0.2, 9.0]], subject=3, attractors=6),
         made([[9.0, 0.5, 0.1, 0.2, 9.0]], subject=-1, attractors=0),
     ]
-    table = subjects_found({0: sentences}).set_index(["attractors", "method", "layer"])
+    table = subject_table({0: sentences}).set_index(["attractors", "method", "layer"])
     assert table.loc[("0", "flow", 1), "found"] == pytest.approx((1 + 0.5) / 2)
     assert table.loc[("4 or more", "flow", 1), "found"] == 0
     assert table.loc[("4 or more", "last", 0), "found"] == 1
@@ -221,7 +222,7 @@ def test_table_3_by_the_row_of_cls_and_by_the_maximum(tmp_path):
     items = [Labelled(texts[0], "singular"), Labelled(texts[1], "singular")]
     found, right = sentiment_correlations(model, "weights", items, tmp_path, ignore)
     assert right == 0.5
-    place = {cell: number for number, cell in enumerate(sentiment_cells(len(model.record(texts[0]).layers)))}
+    place = {cell: number for number, cell in enumerate(classifier_cells(len(model.record(texts[0]).layers)))}
     for row, text in zip(found.values, texts, strict=True):
         record = model.record(text, gradients=True, quantity="difference")
         lengths = record.embedding_gradients.norm(dim=-1).numpy()

@@ -10,9 +10,10 @@ from attnscope.errors import BadInput
 from attnscope.lab.data import AgreementExample
 from attnscope.lab.data.examples_file import card_of, words_of, write_card, write_examples, write_words
 from attnscope.reproduce import read_claims
-from attnscope.reproduce.abnar2020 import paper, reproduce_abnar2020, stages
-from attnscope.reproduce.abnar2020.examples import Examples, examples_of, linzen_split
-from attnscope.reproduce.abnar2020.paper import SCALES
+from attnscope.reproduce.abnar2020 import paper, reproduce_abnar2020, sentiment, stages
+from attnscope.reproduce.abnar2020.paper import SCALES, Options
+from attnscope.reproduce.abnar2020.stages import build_examples, linzen_split
+from attnscope.reproduce.experiment import Attempt
 
 TINY = replace(
     SCALES["smoke"], steps=8, sentences=9, reviews=3, seeds=(0, 1), settings={"layers": 6, "heads": 2, "width": 8}
@@ -48,7 +49,7 @@ def test_everything_is_written(whole):
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tiny, tmp_path, monkeypatch):
     out = tmp_path / "run"
-    real, calls = stages.scored_sentences, []
+    real, calls = stages.score_sentences, []
 
     def stopping(*arguments):
         calls.append(arguments)
@@ -56,11 +57,11 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tiny, tmp_path, monkeypa
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(stages, "scored_sentences", stopping)
+    monkeypatch.setattr(stages, "score_sentences", stopping)
     with pytest.raises(KeyboardInterrupt):
         reproduce_abnar2020(out)
     assert not (out / "claims.json").exists()
-    monkeypatch.setattr(stages, "scored_sentences", real)
+    monkeypatch.setattr(stages, "score_sentences", real)
     with pytest.raises(BadInput, match="already holds an unfinished reproduction"):
         reproduce_abnar2020(out)
     reproduce_abnar2020(out, resume=True)
@@ -83,6 +84,11 @@ def test_the_authors_split():
     assert [one.words for one in found.training] != [one.words for one in examples[:100]]
 
 
+def attempt(folder, **options) -> Attempt:
+    """The experiment at the scale "cpu", before its stages."""
+    return Attempt(folder, "cpu", SCALES["cpu"], Options(**options), tuple(reproduce_abnar2020.stages))
+
+
 def test_a_built_file_is_trained_on_and_its_words_serve_the_test_set(tmp_path, monkeypatch):
     built = tmp_path / "mine.jsonl"
     nouns = ("key", "keys", "cat", "cats")
@@ -100,12 +106,12 @@ def test_a_built_file_is_trained_on_and_its_words_serve_the_test_set(tmp_path, m
         asked.update(options, sources=sources)
         write_examples(out, examples[:7])
 
-    monkeypatch.setattr("attnscope.reproduce.abnar2020.examples.build_agreement", build)
-    found = examples_of(SCALES["cpu"], tmp_path / "data", corpus=str(built), data=None, parser="p", limit=None)
+    monkeypatch.setattr("attnscope.reproduce.abnar2020.stages.build_agreement", build)
+    found = build_examples(attempt(tmp_path, corpus=str(built), parser="p"))
     assert (asked["sources"], asked["words"]) == (["agreement"], words_of(built))
     assert len(found.testing) == 7
     assert len(found.training) + len(found.validation) + len(found.held_out) == 200
-    assert "mine.txt" in found.told
+    assert "mine.txt" in found.source
 
 
 def test_what_is_missing_is_told(tmp_path):
@@ -128,13 +134,12 @@ def test_an_encoder_that_is_not_there_leaves_out_table_3_unless_it_was_named(tmp
     def refused(*arguments, **options):
         raise BadInput("It cannot be loaded.")
 
-    monkeypatch.setattr(stages, "train_classifier", refused)
-    nothing = Examples([], [], [], [], "")
-    found, told = stages.sentiment_of(tmp_path, SCALES["cpu"], None, nothing, None)
-    assert found == told
-    assert "It cannot be loaded. (--encoder names what is fine-tuned.)" in told
+    monkeypatch.setattr(sentiment, "train_classifier", refused)
+    found = sentiment.run_sentiment(attempt(tmp_path))
+    assert found.correlations == found.about
+    assert "It cannot be loaded. (--encoder names what is fine-tuned.)" in found.about
     with pytest.raises(BadInput, match="cannot be loaded"):
-        stages.sentiment_of(tmp_path, SCALES["cpu"], "mine", nothing, None)
+        sentiment.run_sentiment(attempt(tmp_path, encoder="mine"))
 
 
 def test_what_another_paper_takes_is_refused(tmp_path):

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from transformers import PreTrainedModel
+
 from ..attribution.choosing import every_method
 from ..attribution.comparing import REFERENCES
-from ..capture import InstrumentedModel
+from ..capture import InstrumentedModel, ModuleModel
 from ..capture.families import size_of
 from ..errors import BadInput
 from ..evaluation import Trust
@@ -55,7 +57,7 @@ class Made:
 class Desk:
     """Models by name, what was read lately within `budget` bytes, and the turns in which work is done."""
 
-    def __init__(self, models: Mapping[str, InstrumentedModel], budget: int) -> None:
+    def __init__(self, models: Mapping[str, InstrumentedModel | ModuleModel], budget: int) -> None:
         self.models = dict(models)
         self.shelf: Shelf[Entry] = Shelf(budget)
         self.model_turns = {name: Turns(name) for name in self.models}
@@ -82,7 +84,7 @@ class Desk:
             "trust": {name: table.verdict().split("\n")[0] for name in self.models if (table := self.trust_in(name))},
         }
 
-    def model_named(self, name: str) -> InstrumentedModel:
+    def model_named(self, name: str) -> InstrumentedModel | ModuleModel:
         """One of the models that the server was started with."""
         if name not in self.models:
             raise BadInput(f"This server has no model {name!r}: it has {', '.join(self.models)}.")
@@ -115,14 +117,14 @@ class Desk:
 
         def make() -> Entry:
             work.on("reading")
-            cost = model.estimate(given)
-            if cost.record_bytes > self.shelf.budget:
+            tokens, size = _tokens_and_bytes(model, given)
+            if size > self.shelf.budget:
                 raise BadInput(
-                    f"This text has {cost.longest} tokens, and its attention would take {cost.record_bytes / 1e6:.0f}"
+                    f"This text has {tokens} tokens, and its attention would take {size / 1e6:.0f}"
                     f" MB, more than the {self.shelf.budget / 1e6:.0f} MB that this server keeps: give a shorter text,"
                     " or start it with a larger --memory."
                 )
-            short = cost.longest <= RICH_TOKENS
+            short = tokens <= RICH_TOKENS
             record = record_with_everything(model, given) if short else model.record(given)
             return Entry(name, record, model_name, model, given, rich=record if short else None)
 
@@ -226,7 +228,18 @@ def _answer(record: AttentionRecord) -> dict[str, Any]:
     return {"prediction": outcomes, "more_outcomes": more, "sentences": [resting_words(record)]}
 
 
-def _described(name: str, model: InstrumentedModel) -> dict[str, Any]:
+def _tokens_and_bytes(model: Any, text: Text) -> tuple[int, int]:
+    """How long a text is, and how many bytes its attention will take, as far as the model tells that beforehand."""
+    if not isinstance(model.model, PreTrainedModel):
+        return len(model.tokens(text)), 0  # a torch module has no configuration that tells its layers and heads
+    cost = model.estimate(text)
+    return cost.longest, cost.record_bytes
+
+
+def _described(name: str, model: Any) -> dict[str, Any]:
+    if not isinstance(model.model, PreTrainedModel):  # nor pairs, as far as one can know
+        examples = examples_for(name, model.task, None)
+        return {"name": name, "task": model.task, "size": "", "longest": None, "pairs": False, "examples": examples}
     size = size_of(model.model, model.stacks[0])
     return {
         "name": name,

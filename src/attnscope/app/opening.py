@@ -100,7 +100,7 @@ def _opened_trust(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[
     shown = _sendable(table.to_dict())
     about = str(table.card.get("model"))
     answer = {"kind": "trust", "model": table.card.get("model"), "sentence": next(iter(shown["verdict"]), "")}
-    found = [name for name, model in desk.models.items() if about in (name, model.model.config.name_or_path)]
+    found = [name for name, model in desk.models.items() if about in (name, model.name)]
     desk.keep_trust(found or (None,), table, check_room(size, room))
     return answer
 

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedMode
 from ..errors import BadInput
 from .adapters import adapter_in, with_adapter, without_wrapper
 from .model import InstrumentedModel
+from .module_model import ModuleModel
 from .reader import reader_of
 from .vocabulary import check_vocabulary, tokenizer_at
 from .weights import complete_model
@@ -23,6 +25,8 @@ SHIPPED = Path(__file__).parents[1] / "shipped"
 """Models that come with the package, as ordinary folders; `load("demo")` is one of them."""
 LAB_MODEL = "lab_model.json"
 """What a folder of a model of the lab has in place of a config.json."""
+LAB = "attnscope.lab.models"
+"""The room of these models. It is above this one, so it is imported by its name when such a folder is loaded."""
 SHARD_INDEX = "model.safetensors.index.json"
 LONGEST_NAME = 4096
 LONGEST_PART = 255
@@ -46,13 +50,14 @@ def load(
     trust_remote_code: bool = False,
     allow_missing: bool | Sequence[str] = False,
     **options: Any,
-) -> InstrumentedModel:
+) -> InstrumentedModel | ModuleModel:
     """Make a model ready to be recorded.
 
-    `model` is a hub name, a local folder (also of a PEFT adapter), a loaded Hugging Face model or `PeftModel` (give its
-    `tokenizer` too), or `"demo"`. Task, read-out and labels are found from the architecture; `task`, `readout`
-    ("first", "last", "mean" or "mask") and `labels` override them. A model passed in keeps its dtype, device and
-    attention implementation; one loaded here is float32 on a CPU unless `dtype` says otherwise.
+    `model` is a hub name, a local folder (also of a PEFT adapter, or of a model that `attnscope train` has made), a
+    loaded Hugging Face model or `PeftModel` (give its `tokenizer` too), or `"demo"`. Task, read-out and labels are
+    found from the architecture; `task`, `readout` ("first", "last", "mean" or "mask") and `labels` override them. A
+    model passed in keeps its dtype, device and attention implementation; one loaded here is float32 on a CPU unless
+    `dtype` says otherwise.
 
     A model whose file lacks some of its weights is refused, for they would be random numbers: `allow_missing=True`
     takes it all the same, `allow_missing=["classifier"]` only where the missing names begin so. Other `options` are
@@ -75,6 +80,9 @@ def load(
         loaded, beside = model, [str(model.config.name_or_path)]
     elif isinstance(model, (str, Path)):
         name = _checked_name(str(model))
+        if (Path(name) / LAB_MODEL).is_file():
+            asked = {"tokenizer": tokenizer, "task": task, "readout": readout, "labels": labels, "dtype": dtype}
+            return _lab_model(name, {**asked, "device": device, "allow_missing": allow_missing, **place, **options})
         if dtype is not None:
             options["dtype"] = dtype
         loaded, beside = _loaded(name, device, place, _prefixes(allow_missing), options)
@@ -85,6 +93,14 @@ def load(
     if beside[0]:
         loaded.config.name_or_path = beside[0]  # a base with an adapter is called by the adapter
     return InstrumentedModel(reader)
+
+
+def _lab_model(name: str, options: Mapping[str, Any]) -> ModuleModel:
+    """A model that was trained here; its file names one of the lab's own classes, and can name nothing else."""
+    if given := [option for option, value in options.items() if value is not None and value is not False]:
+        raise BadInput(f"{name} holds a model of the lab, which is loaded as it was trained: leave {given[0]} out.")
+    loaded: ModuleModel = import_module(LAB).load_instrumented(Path(name))
+    return loaded
 
 
 def _checked_tokenizer(
@@ -176,7 +192,7 @@ def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, An
     if folder.is_dir():
         file = folder / (place.get("subfolder") or "") / "config.json"
         if not file.is_file():
-            raise BadInput(_other_folder(folder))
+            raise BadInput(f"The folder {folder} holds no model: it has no config.json.")
         if not isinstance(_json(file), dict):
             raise BadInput(f"The config.json of {name} is no JSON object, so it describes no model.")
         _check_weight_files(file.parent)
@@ -211,13 +227,6 @@ def _check_weight_files(folder: Path) -> None:
 def reads_text(model: PreTrainedModel) -> bool:
     """Whether a model is given token ids, and not only pictures or sounds."""
     return "input_ids" in inspect.signature(model.forward).parameters
-
-
-def _other_folder(folder: Path) -> str:
-    """Why a folder without a config.json cannot be loaded."""
-    if (folder / LAB_MODEL).is_file():
-        return f"The folder {folder} holds a model of the lab: load it with its class in attnscope.lab.models."
-    return f"The folder {folder} holds no model: it has no config.json."
 
 
 def _class_of(name: str, config: PreTrainedConfig) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 
 from ..capture import InstrumentedModel, load
 from ..capture.card import card_of
@@ -197,6 +198,8 @@ READ_FOR_CASES = 200
 def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
     """The survey that is asked, of a loaded model or one by its name or folder."""
     loaded = model if isinstance(model, InstrumentedModel) else load(model)
+    if not isinstance(loaded.model, PreTrainedModel):
+        raise BadInput(f"A survey is made of a Hugging Face model, and {loaded.name} is none.")
     null = null_for(loaded, asked.null)
     recipe = {"model": identity(loaded), **asked.recipe(null)}
     if asked.folder is not None and (asked.folder / CARD).exists():

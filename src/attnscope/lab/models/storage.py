@@ -51,17 +51,26 @@ def load_model(folder: Path, kind: type[Model]) -> Model:
 
 def load_settings(folder: Path, kind: type[nn.Module]) -> tuple[dict[str, Any], Vocabulary]:
     """The settings and the vocabulary of a model of this class."""
+    name, settings = _content(folder)
+    if name != kind.__name__:
+        raise BadInput(f"{folder} holds a model of the class {name}, not {kind.__name__}.")
+    return settings, Vocabulary.load(folder / VOCABULARY)
+
+
+def class_name_in(folder: Path) -> str:
+    """The class of the model in a folder, by its name."""
+    return _content(folder)[0]
+
+
+def _content(folder: Path) -> tuple[str, dict[str, Any]]:
     path = folder / SETTINGS
     if not path.is_file():
         raise BadInput(f"{folder} holds no model of the lab: it has no {SETTINGS}.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        name, settings = content["model"], dict(content["settings"])
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, ValueError):
+        return str(content["model"]), dict(content["settings"])
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, ValueError, RecursionError):
         raise BadInput(f"{path} is damaged: it does not name a model and its settings.") from None
-    if name != kind.__name__:
-        raise BadInput(f"{folder} holds a model of the class {name}, not {kind.__name__}.")
-    return settings, Vocabulary.load(folder / VOCABULARY)
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:

@@ -1,11 +1,11 @@
-"""The figures of the paper's tables, as published."""
+"""The paper: its title and tables as published, how much is run at each scale, and what may be chosen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from ...errors import BadInput
-
+TITLE = "Abnar & Zuidema (2020), Quantifying Attention Flow in Transformers"
 Row = dict[int, tuple[float, float]]
 """The mean and the SD over sentences, by layer from 1."""
 
@@ -42,7 +42,7 @@ PAPER_ENCODER = "distilbert-base-uncased"
 """What the classifier of Table 3 was fine-tuned from."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scale:
     """The text trained on, the seeds, the steps of each training and the sentences that are looked at."""
 
@@ -63,14 +63,43 @@ class Scale:
 
 
 SCALES = {
-    "smoke": Scale("grammar", (0,), 120, 40, 12, None, {"heads": 2, "width": 32}),
-    "cpu": Scale("text", (0, 1, 2), 4_000, 2_000, 500, PAPER_ENCODER),
-    "paper": Scale("linzen", (0, 1, 2), 150_000, 2_000, 100, PAPER_ENCODER, blanked=0.0),
+    "smoke": Scale(
+        text="grammar",
+        seeds=(0,),
+        steps=120,
+        sentences=40,
+        reviews=12,
+        encoder=None,
+        settings={"heads": 2, "width": 32},
+    ),
+    "cpu": Scale(
+        text="text",
+        seeds=(0, 1, 2),
+        steps=4_000,
+        sentences=2_000,
+        reviews=500,
+        encoder=PAPER_ENCODER,
+    ),
+    "paper": Scale(
+        text="linzen",
+        seeds=(0, 1, 2),
+        steps=150_000,
+        sentences=2_000,
+        reviews=100,
+        encoder=PAPER_ENCODER,
+        blanked=0.0,
+    ),
 }
+PARSER = "en_core_web_sm"
 
 
-def scale_named(name: str) -> Scale:
-    """The scale, if there is one of that name."""
-    if name not in SCALES:
-        raise BadInput(f"There is no scale {name!r}: choose {', '.join(SCALES)}.")
-    return SCALES[name]
+@dataclass(frozen=True)
+class Options:
+    """What may be chosen."""
+
+    model: Annotated[Any, "A masked language model, for Figure 4."] = None
+    encoder: Annotated[str | None, "What Table 3's classifier is fine-tuned from: a hub name or a folder."] = None
+    corpus: Annotated[str | None, "A file that `attnscope data build agreement` wrote, or Linzen's .tsv."] = None
+    data: Annotated[Path | None, "Where the data sets are, before $ATTNSCOPE_DATA."] = None
+    parser: Annotated[str, "The spaCy model that parses plain text."] = PARSER
+    limit: Annotated[int | None, "Parse only so many texts of each source."] = None

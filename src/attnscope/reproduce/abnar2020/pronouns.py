@@ -12,7 +12,7 @@ from ...record.words import word_groups, word_labels
 from ...views.palette import CATEGORICAL
 from ...views.printing import INK, PAGE, QUIET, Plot, drawn_figure, whole_numbers
 from ..document import Block, Code, Figure, Heading, Paragraph, Piece, Table
-from .attention_graph import TITLES, maps_by_method
+from .drawing import TITLES, maps_by_method
 
 KINDS = {
     "classifier": "a classifier",
@@ -89,8 +89,8 @@ def masked_pronouns(model: Any, sentences: Sequence[MaskedSentence] = SENTENCES)
             for pronoun in sentence.words
         }
         for pronoun, chance in chances.items():
-            told = {"probability": chance, "relative": chance / sum(chances.values())}
-            probabilities.append({"sentence": sentence.shown, "pronoun": pronoun} | told)
+            row = {"sentence": sentence.shown, "pronoun": pronoun}
+            probabilities.append(row | {"probability": chance, "relative": chance / sum(chances.values())})
         pieces = {word: pieces_of(record, word) for word in sentence.words.values()}
         for method, weights in maps_by_method(record).items():
             for number, layer in zip(record.layers, weights, strict=True):
@@ -235,7 +235,7 @@ def _outcome_row(found: Pronouns, sentence: MaskedSentence) -> list[list[Piece]]
     cells: list[Piece] = [Code(sentence.shown), f"{pronoun} ({found.relative(sentence)[pronoun]:.2f})", meant]
     for method in TITLES:
         shares = found.last(sentence, method)
-        told = ", ".join(f"{word} {share:.3f}" for word, share in shares.items())
+        both = ", ".join(f"{word} {share:.3f}" for word, share in shares.items())
         ahead = shares[meant] - max(share for word, share in shares.items() if word != meant)
-        cells.append(f"{'tie' if abs(ahead) <= TIE else 'agrees' if ahead > 0 else 'differs'}: {told}")
+        cells.append(f"{'tie' if abs(ahead) <= TIE else 'agrees' if ahead > 0 else 'differs'}: {both}")
     return [[cell] for cell in cells]

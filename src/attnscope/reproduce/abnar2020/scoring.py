@@ -1,13 +1,14 @@
-"""One sentence of Tables 1 and 2: what raw attention, rollout and flow give each token, and what the model uses."""
+"""Tables 1 and 2: what raw attention, rollout and flow give each token of a sentence, and how far the model uses it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
@@ -16,9 +17,11 @@ from ...attribution import blank_out, flow, gradient, raw, rollout
 from ...attribution.agreement import ranks, rounded
 from ...engine import Store
 from ...evaluation.erasure import position_scores, random_scores
+from ...evaluation.tables import interval, means, resampled_means
 from ...lab.data import AgreementExample
 from ...lab.models import AgreementTransformer
 from ...record import AttentionRecord, Model
+from ..evenness import evenness
 
 METHODS = ("raw", "rollout", "flow")
 BASELINES = ("random", "position")
@@ -31,7 +34,7 @@ the answer: that sum is 0, and what a computer gives for it is rounding.
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class SentenceScores:
     """The scores of one sentence; a token is [CLS], a word, or the verb's place."""
 
     methods: Float64[Tensor, "method layer token"]
@@ -45,9 +48,9 @@ class Scored:
     attractors: int
 
 
-def scored(
+def score_sentence(
     example: AgreementExample, record: AttentionRecord, model: Model, *, seed: int = 0, number: int = 0
-) -> Scored:
+) -> SentenceScores:
     """All scores of a sentence whose record holds the gradient of p(right) - p(wrong).
 
     `seed` and the sentence's `number` make its random scores. Blank-out puts [UNK] in the place of each token, [CLS]
@@ -61,7 +64,7 @@ def scored(
     lengths, sums = (gradient(record, reduce).scores.double() for reduce in ("norm", "abs_sum"))
     longest = lengths.max()  # as shares of it, sums that are only rounding still have an order
     chance = random_scores(tokens, seed, number)
-    return Scored(
+    return SentenceScores(
         methods=torch.stack(rows),
         baselines=torch.stack([chance, position_scores(record.readout, tokens)]),
         references=torch.stack([removed.scores.double(), lengths / longest, sums / longest]),
@@ -85,25 +88,27 @@ PART = 100
 State = dict[str, Any]
 
 
-def scored_sentences(
+def score_sentences(
     model: AgreementTransformer,
     weights: str,
     examples: Sequence[AgreementExample],
     folder: Path,
     seed: int,
     watch: Callable[[int, int], None],
-) -> list[Scored]:
+) -> list[SentenceScores]:
     """The scores of all sentences in their order; each part of them is kept in `folder`.
 
     `weights` tells this model from others.
     """
-    work = partial(_scored, model, seed)
+    work = partial(_score_part, model, seed)
     store = Store(folder, "model", {"weights": weights})
     parts = store.in_parts(examples, PART, work, AgreementExample.to_dict, watch)
-    return [Scored(**state) for state in chain.from_iterable(parts)]
+    return [SentenceScores(**state) for state in chain.from_iterable(parts)]
 
 
-def _scored(model: AgreementTransformer, seed: int, examples: Sequence[AgreementExample], start: int) -> list[State]:
+def _score_part(
+    model: AgreementTransformer, seed: int, examples: Sequence[AgreementExample], start: int
+) -> list[State]:
     """The scores of some sentences; gradients are of p(right) - p(wrong), one target to a run."""
     instrumented = model.instrumented()
     found: dict[int, State] = {}
@@ -112,7 +117,7 @@ def _scored(model: AgreementTransformer, seed: int, examples: Sequence[Agreement
         texts = [list(examples[place].words) for place in places]
         records = instrumented.records(texts, gradients=True, target=number, quantity="difference")
         for place, record in zip(places, records, strict=True):
-            found[place] = vars(scored(examples[place], record, instrumented, seed=seed, number=start + place))
+            found[place] = vars(score_sentence(examples[place], record, instrumented, seed=seed, number=start + place))
     return [found[place] for place in range(len(examples))]
 
 
@@ -167,3 +172,193 @@ def correlations(
 ) -> Float64[np.ndarray, "ranks reference row"]:
     """Every row with every reference, in both ways of RANKS."""
     return np.stack([by_authors(scores, references), by_average_ranks(scores, references)])
+
+
+# The tables themselves: each figure is a mean over sentences, with its spread and the interval of the mean.
+
+
+TOKENS = ("all", "words")
+"""All tokens, as the authors rank them; and the words alone, without [CLS] and the verb's place."""
+KEYS = ["reference", "method", "layer", "ranks", "tokens"]
+
+Cell = tuple[str, str, int, str, str]
+"""Reference, method, layer from 1 (0 for a baseline, which has none), ranks and tokens."""
+
+
+@dataclass(frozen=True, eq=False)
+class Correlations:
+    """What every sentence gives one model for every cell of a table; `seed` is None where there is but one model."""
+
+    seed: int | None
+    cells: tuple[Cell, ...]
+    values: Float64[np.ndarray, "sentence cell"]
+    """NaN where a sentence ranks nothing."""
+
+    @property
+    def name(self) -> str:
+        """The model in words."""
+        return "the classifier" if self.seed is None else f"seed {self.seed}"
+
+    @cached_property
+    def _place(self) -> dict[Cell, int]:
+        return {cell: place for place, cell in enumerate(self.cells)}
+
+    def mean(self, cell: Cell) -> float:
+        """The mean over the sentences that have it; NaN where none has."""
+        return float(means(self.values[:, [self._place[cell]]])[0])
+
+    def difference(self, one: Cell, other: Cell) -> tuple[float, float, float]:
+        """How much higher one is than the other where a sentence has both: the mean, and its 95% interval.
+
+        The interval is that of the mean when sentences are drawn again.
+        """
+        apart = self.values[:, [self._place[one]]] - self.values[:, [self._place[other]]]
+        low, high = interval(resampled_means(apart, seed=0))
+        return float(means(apart)[0]), float(low[0]), float(high[0])
+
+    def table(self) -> pd.DataFrame:
+        """One row for each cell: mean, population SD over sentences, interval of the mean, sentences that have it."""
+        low, high = interval(resampled_means(self.values, seed=0))
+        rows = pd.DataFrame(list(self.cells), columns=KEYS)
+        spread = np.array([np.nan if np.isnan(column).all() else np.nanstd(column) for column in self.values.T])
+        there = (~np.isnan(self.values)).sum(0)
+        return rows.assign(seed=self.seed, mean=means(self.values), sd=spread, low=low, high=high, sentences=there)[
+            ["seed", *KEYS, "mean", "sd", "low", "high", "sentences"]
+        ]
+
+
+def scores_of(layers: int) -> list[tuple[str, int]]:
+    """The rows that are ranked: every method at every layer, from 1, and the baselines, which have none."""
+    return [(method, layer + 1) for method in METHODS for layer in range(layers)] + [(name, 0) for name in BASELINES]
+
+
+def cells_of(layers: int) -> tuple[Cell, ...]:
+    """Every cell, in the order of what `correlations` gives."""
+    return tuple(
+        (reference, method, layer, ranks, tokens)
+        for tokens in TOKENS
+        for ranks in RANKS
+        for reference in REFERENCES
+        for method, layer in scores_of(layers)
+    )
+
+
+def correlate(seed: int, sentences: Sequence[SentenceScores]) -> Correlations:
+    """All cells of all sentences."""
+    layers = sentences[0].methods.shape[1]
+    values = np.array([list(_cell_values(sentence)) for sentence in sentences])
+    return Correlations(seed, cells_of(layers), values)
+
+
+def _cell_values(sentence: SentenceScores) -> Iterator[float]:
+    scores = np.concatenate([sentence.methods.flatten(0, 1).numpy(), sentence.baselines.numpy()])
+    references = sentence.references.numpy()
+    for tokens in (slice(None), slice(1, -1)):
+        yield from correlations(scores[:, tokens], references[:, tokens]).ravel().tolist()
+
+
+Scores = Mapping[int, Sequence[SentenceScores]]
+"""What all sentences of the tables give the model of each seed."""
+
+
+def saturation_table(scores: Scores) -> pd.DataFrame:
+    """The share of the flows from [CLS] that are just their trivial cut, and of tokens tied with another, by layer."""
+    return _by_seed(scores, _saturation)
+
+
+def _saturation(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
+    saturated = np.stack([sentence.saturated.numpy() for sentence in sentences])
+    low, high = interval(resampled_means(saturated, seed=0))
+    ties = np.stack([_tie_shares(sentence.methods[METHODS.index("flow")].numpy()) for sentence in sentences])
+    layers = range(1, saturated.shape[1] + 1)
+    return {"layer": layers, "saturated": saturated.mean(0), "low": low, "high": high, "tied": ties.mean(0)}
+
+
+def _tie_shares(flows: Float64[np.ndarray, "layer token"]) -> Float64[np.ndarray, " layer"]:
+    """The share of tokens whose flow another token has too."""
+    found = [np.unique(rounded(row), return_inverse=True, return_counts=True) for row in flows]
+    return np.array([(count[place] > 1).mean() for _, place, count in found])
+
+
+def evenness_table(scores: Scores) -> pd.DataFrame:
+    """How evenly each method spreads over the tokens, by layer: its entropy as a share of the largest."""
+    return _by_seed(scores, _evenness)
+
+
+def _evenness(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
+    values = np.stack([evenness(sentence.methods.numpy()).ravel() for sentence in sentences])
+    low, high = interval(resampled_means(values, seed=0))
+    names = scores_of(sentences[0].methods.shape[1])[: values.shape[1]]  # without the baselines, which come last
+    methods, layers = zip(*names, strict=True)
+    return {"method": methods, "layer": layers, "evenness": means(values), "low": low, "high": high}
+
+
+def _by_seed(scores: Scores, columns_of: Callable[[Sequence[SentenceScores]], dict[str, Any]]) -> pd.DataFrame:
+    tables = [pd.DataFrame({"seed": seed, **columns_of(sentences)}) for seed, sentences in scores.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
+def first_layer_gap(sentences: Sequence[SentenceScores]) -> float:
+    """The largest difference of any token's share between rollout and flow at the first layer."""
+    rollout, flow = METHODS.index("rollout"), METHODS.index("flow")
+    return float(max((one.methods[rollout, 0] - one.methods[flow, 0]).abs().max().item() for one in sentences))
+
+
+# A table of our own: how often the word that decides, the verb's subject, is the highest of all words.
+
+
+MANY = 4
+"""Sentences with so many attractors or more are one group."""
+
+
+def subject_table(scores: Scores) -> pd.DataFrame:
+    """By seed, attractors, method and layer: the share of sentences whose subject is highest.
+
+    [CLS] and the verb's place are left out. Words that share the highest score are each it with the same probability.
+    Beside the methods stand blank-out and the gradient, which say how often the model itself goes by the subject;
+    `chance`, one word drawn; `first` and `last`, the first and the last word. Sentences whose subject nobody knows are
+    left out.
+    """
+    rows = []
+    for seed, sentences in scores.items():
+        for attractors, group in _by_attractors([sentence for sentence in sentences if sentence.subject > 0]):
+            hits = [dict(_hits(sentence)) for sentence in group]
+            for method, layer in hits[0]:
+                values = np.array([hit[method, layer] for hit in hits])
+                labels = {"seed": seed, "attractors": attractors, "method": method, "layer": layer}
+                error = values.std() / np.sqrt(len(values))
+                rows.append(labels | {"found": values.mean(), "error": error, "sentences": len(values)})
+    return pd.DataFrame(rows)
+
+
+def _by_attractors(sentences: Sequence[SentenceScores]) -> Iterator[tuple[str, Sequence[SentenceScores]]]:
+    """All sentences, then those with each number of attractors that some have."""
+    if sentences:
+        yield "all", sentences
+    for number in range(MANY + 1):
+        if group := [sentence for sentence in sentences if min(sentence.attractors, MANY) == number]:
+            yield f"{number}{' or more' if number == MANY else ''}", group
+
+
+def _hits(sentence: SentenceScores) -> Iterator[tuple[tuple[str, int], float]]:
+    """How likely the subject is the highest word, by method and layer (0 where there is no layer)."""
+    subject, words = sentence.subject - 1, sentence.methods.shape[-1] - 2
+    for method, layers in zip(METHODS, sentence.methods.numpy(), strict=True):
+        for layer, row in enumerate(layers):
+            yield (method, layer + 1), share_of_top(row[1:-1], subject)
+    for reference, row in zip(REFERENCES[:2], sentence.references.numpy(), strict=False):
+        yield (reference, 0), share_of_top(row[1:-1], subject)
+    yield ("chance", 0), 1 / words
+    yield ("first", 0), float(subject == 0)
+    yield ("last", 0), float(subject == words - 1)
+
+
+def share_of_top(scores: Float64[np.ndarray, " word"], place: int) -> float:
+    """How likely a word is the highest when ties are broken at random.
+
+    >>> share_of_top(np.array([0.5, 0.5, 0.1]), 0), share_of_top(np.array([0.5, 0.5, 0.1]), 2)
+    (0.5, 0.0)
+    """
+    values = rounded(scores)
+    highest = values == values.max()
+    return float(highest[place] / highest.sum())

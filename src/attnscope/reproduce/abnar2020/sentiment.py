@@ -1,6 +1,7 @@
-"""Table 3: rollout and flow against input gradients in a sentiment classifier that is fine-tuned here."""
+"""Table 3, a stage of its own: rollout and flow against input gradients in a sentiment classifier, fine-tuned here."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,18 +13,69 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from ...attribution import flow, gradient, raw, rollout
+from ...capture import load
 from ...engine import Store
+from ...errors import BadInput
 from ...evaluation.erasure import position_scores, random_scores
+from ...lab import train_classifier
+from ...lab.data.examples_file import sha256_of
+from ...lab.models.storage import WEIGHTS
 from ...lab.sentiment import Labelled, labelled_splits
+from ...progress import items_done, working
 from ...record import AttentionRecord
-from .scoring import PART, RANKS, State, correlations, shares
-from .tables import TOKENS, Cell, Correlations, scores_of
+from ..experiment import Attempt
+from .paper import Options, Scale
+from .scoring import PART, RANKS, TOKENS, Cell, Correlations, State, correlations, scores_of, shares
 
 Item = TypeVar("Item")
 SOURCES = ("maximum", "cls")
 """Whose attention a token gets: the most that any token gives it, as the authors' code has it, or that of [CLS]."""
 MOST_TOKENS = 64
 """Longer sentences are passed over: the maximum over sources needs the flow between all pairs of tokens."""
+SHIPPED_MODEL = "demo"
+
+
+@dataclass(frozen=True, eq=False)
+class Sentiment:
+    """Table 3 and what it was measured on, or twice the sentence that says what is missing."""
+
+    correlations: Correlations | str
+    about: str
+
+
+def run_sentiment(attempt: Attempt[Scale, Options]) -> Sentiment:
+    """Fine-tune the classifier and see how its sentences correlate.
+
+    An encoder that the user names must be there; where the paper's own is not, the table is left out. At a scale
+    without an encoder the shipped model stands in, and reads the test sentences of the agreement models.
+    """
+    scale, options = attempt.scale, attempt.options
+    encoder = options.encoder or scale.encoder
+    try:
+        place = None if encoder is None else _classifier(attempt.folder, encoder, options.data)
+    except BadInput as missing:
+        if options.encoder is not None:
+            raise
+        reason = f"Not measured: {missing} (--encoder names what is fine-tuned.)"
+        return Sentiment(reason, reason)
+    with working("Loading the classifier"):
+        model = load(SHIPPED_MODEL if place is None else str(place))
+    if place is None:
+        testing = attempt["examples"].testing
+        items = evenly([Labelled(" ".join(one.words), one.number) for one in testing], scale.reviews)
+        weights, name, about = SHIPPED_MODEL, SHIPPED_MODEL, "the shipped model in place of a sentiment classifier"
+    else:
+        items = reviews(scale.reviews, model, options.data)
+        weights, name, about = sha256_of(place / WEIGHTS), place.name, f"{Path(str(encoder)).name}, fine-tuned on SST"
+    with items_done("Sentences of Table 3") as watch:
+        found, right = sentiment_correlations(model, weights, items, attempt.folder / "scores" / name, watch)
+    return Sentiment(found, f"{about}; {len(items):,} sentences, {right:.1%} of them classified rightly")
+
+
+def _classifier(folder: Path, encoder: str, data: str | Path | None) -> Path:
+    """The folder of the classifier: fine-tuned now, or found there from before."""
+    place = folder / "models" / f"classifier-{Path(encoder).name}"
+    return train_classifier(place, resume=place.exists(), model=encoder, place=data)
 
 
 def sentiment_correlations(
@@ -34,13 +86,13 @@ def sentiment_correlations(
     Parts of them are kept in `folder`; `weights` tells this classifier from others.
     """
     store = Store(folder, "classifier", {"weights": weights})
-    states = list(chain.from_iterable(store.in_parts(items, PART, partial(_correlated, model), vars, watch)))
+    states = list(chain.from_iterable(store.in_parts(items, PART, partial(_correlate_part, model), vars, watch)))
     values = np.stack([state["values"].numpy() for state in states])
     right = sum(state["right"] for state in states) / len(states)
-    return Correlations(None, cells_of(states[0]["layers"]), values), right
+    return Correlations(None, classifier_cells(states[0]["layers"]), values), right
 
 
-def cells_of(layers: int) -> tuple[Cell, ...]:
+def classifier_cells(layers: int) -> tuple[Cell, ...]:
     """Every cell of Table 3: source, method, layer, ranks, tokens."""
     return tuple(
         (source, method, layer, ranks, tokens)
@@ -51,7 +103,7 @@ def cells_of(layers: int) -> tuple[Cell, ...]:
     )
 
 
-def _correlated(model: Any, items: Sequence[Labelled], start: int) -> list[State]:
+def _correlate_part(model: Any, items: Sequence[Labelled], start: int) -> list[State]:
     """The cells of some sentences. The length of a gradient of p(one) - p(other) is the same for both classes."""
     records = model.records([item.text for item in items], gradients=True, quantity="difference")
     return [
@@ -72,8 +124,8 @@ def _cells(record: AttentionRecord, number: int) -> Iterator[float]:
     words = ~np.array(record.special)
     for source in SOURCES:
         rows = torch.cat([*(_rows(one, source) for one in maps), baselines]).numpy()
-        for kept in (np.ones(count, dtype=bool), words):
-            yield from correlations(rows[:, kept], reference[:, kept]).ravel().tolist()
+        for tokens in (np.ones(count, dtype=bool), words):
+            yield from correlations(rows[:, tokens], reference[:, tokens]).ravel().tolist()
 
 
 def _rows(maps: Float64[Tensor, "layer token token"], source: str) -> Float64[Tensor, "layer token"]:

@@ -1,172 +1,202 @@
-"""The stages of the experiment, each kept in a folder of its own: a model and its sentences for each seed, Table 3."""
+"""The stages of the experiment: the sentences, a model for each seed, and what each does on the test sentences."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from jaxtyping import Float64
 
-from ...attribution.agreement import rounded
 from ...capture import load
 from ...errors import BadInput
-from ...lab import train_classifier
-from ...lab.agreement import accuracy_by_attractors, train_on
-from ...lab.data import AgreementExample
-from ...lab.data.examples_file import sha256_of
+from ...lab.agreement import accuracy_by_attractors, grammar_examples, read_agreement, split, train_on
+from ...lab.data import AgreementExample, build_agreement
+from ...lab.data.examples_file import card_of, sha256_of, words_of
 from ...lab.models import AgreementTransformer
 from ...lab.models.storage import WEIGHTS
-from ...lab.sentiment import Labelled
-from ...progress import items_done, working
-from .evidence import Evidence, Run, first_layers_apart
-from .examples import Examples
-from .paper import Scale
-from .scoring import METHODS, REFERENCES, Scored, scored_sentences
-from .sentiment import evenly, reviews, sentiment_correlations
-from .tables import Correlations, correlated, evenness_table, saturation_table
-
-SHIPPED_MODEL = "demo"
-
-
-def model_of(folder: Path, scale: Scale, examples: Examples, seed: int) -> AgreementTransformer:
-    """The agreement model of a seed: trained now, or found in the folder from before."""
-    place = _place(folder, seed)
-    train_on(
-        place,
-        lambda: (examples.training, examples.validation, examples.held_out),
-        examples.told,
-        seed=seed,
-        resume=place.exists(),
-        steps=scale.steps,
-        settings=scale.settings,
-        blanked=scale.blanked,
-    )
-    return AgreementTransformer.load(place)
+from ...progress import items_done, tokens_done
+from ..experiment import Attempt
+from .claims import Evidence, Run
+from .paper import Options, Scale
+from .pronouns import pronoun_blocks
+from .scoring import (
+    SentenceScores,
+    correlate,
+    evenness_table,
+    first_layer_gap,
+    saturation_table,
+    score_sentences,
+    subject_table,
+)
 
 
-def _place(folder: Path, seed: int) -> Path:
-    return folder / "models" / f"seed-{seed}"
-
-
-def scores_of(folder: Path, model: AgreementTransformer, tested: list[AgreementExample], seed: int) -> list[Scored]:
-    """What the model of a seed does on the sentences of the tables."""
-    weights = sha256_of(_place(folder, seed) / WEIGHTS)
-    with items_done(f"Sentences, seed {seed}") as watch:
-        return scored_sentences(model, weights, tested, folder / "scores" / f"seed-{seed}", seed, watch)
-
-
-def evidence_of(
-    models: Mapping[int, AgreementTransformer],
-    scores: Mapping[int, list[Scored]],
-    examples: Examples,
-    sentiment: Correlations | str,
-) -> Evidence:
-    """Everything the claims are judged on."""
-    runs = [
-        Run(
-            correlated(seed, scores[seed]),
-            first_layers_apart(scores[seed]),
-            *(accuracy_by_attractors(model, part) for part in (examples.held_out, examples.testing)),
+def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
+    """Draw Figure 4, which needs nothing but its model, and see that the sentences can be had; the recipe."""
+    options = attempt.options
+    corpus = None if options.corpus is None else Path(options.corpus)
+    model = load(options.model) if isinstance(options.model, str) else options.model
+    attempt.found["pronouns"] = pronoun_blocks(model)
+    if corpus is not None and not corpus.is_file():
+        raise BadInput(f"There is no file {corpus}: give one that attnscope data build agreement has written.")
+    if options.limit is not None and (corpus is not None or attempt.scale.text != "text"):
+        raise BadInput("A limit says how much text training data is built from, and nothing is built here.")
+    if corpus is None and attempt.scale.text == "linzen":
+        raise BadInput(
+            "The paper's sentences are those of Linzen et al. 2016: give their file agr_50_mostcommon_10K.tsv(.gz) from"
+            " github.com/TalLinzen/rnn_agreement with --corpus."
         )
-        for seed, model in models.items()
-    ]
-    return Evidence(tuple(runs), saturation_table(scores), evenness_table(scores), subjects_found(scores), sentiment)
+    return {
+        "scale": attempt.scale_name,
+        # with what tells its content, so that another file of the same name is not taken for it
+        "corpus": None if corpus is None else [corpus.name, sha256(corpus.read_bytes()).hexdigest()],
+        "parser": options.parser,
+        "limit": options.limit,
+    }
 
 
-def some_of(examples: list[AgreementExample], count: int, longest: int) -> list[AgreementExample]:
+def is_toy(attempt: Attempt[Scale, Options]) -> bool:
+    """Whether the models learn nothing but the shipped grammar."""
+    return bool(attempt.scale.text == "grammar" and attempt.options.corpus is None)
+
+
+# The sentences trained, validated and tested on at each scale.
+
+
+SENTENCES = 3_000
+"""Sentences of the shipped grammar."""
+SOURCES = ("ud_ewt:train", "ud_ewt:dev", "wikitext2", "imdb:train")
+"""What training data is built from: gold parses first, then plain text for a parser."""
+SHUFFLED = 42
+"""The seed by which the authors shuffled Linzen's file."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What is learned from and looked at."""
+
+    training: list[AgreementExample]
+    validation: list[AgreementExample]
+    held_out: list[AgreementExample]
+    """Of the same text as the training sentences, in its own mix: most have no attractor."""
+    testing: list[AgreementExample]
+    """What the tables are made of."""
+    source: str
+    """Where they come from, in words."""
+
+
+def build_examples(attempt: Attempt[Scale, Options]) -> Examples:
+    """All sentences of a scale; what must be built is built in the folder `data`, and found there the next time.
+
+    `corpus` is what to train on in place of the scale's own: a file that `attnscope data build agreement` has written,
+    with its words beside it, or Linzen's own file (.tsv), which is then split as the authors did.
+    """
+    options, folder = attempt.options, attempt.folder / "data"
+    corpus = None if options.corpus is None else Path(options.corpus)
+    if corpus is not None and ".tsv" in corpus.suffixes:
+        return linzen_split(read_agreement(corpus), corpus.name)
+    if corpus is None and attempt.scale.text == "grammar":
+        training, validation, testing = split(grammar_examples(SENTENCES))
+        return Examples(training, validation, testing, testing, "of the shipped grammar")
+    path = corpus or folder / "train.jsonl.gz"
+    if corpus is None:
+        _build(options, SOURCES, path, limit=options.limit)
+    training, validation, held_out = split(read_agreement(path))
+    if not words_of(path).is_file():
+        raise BadInput(f"{path} has no {words_of(path).name} beside it, which attnscope data build agreement writes.")
+    tested = folder / "test.jsonl.gz"
+    _build(options, ["agreement"], tested, words=words_of(path))
+    source = f"{_sources(path)}; tested on Linzen's subset"
+    return Examples(training, validation, held_out, read_agreement(tested), source)
+
+
+def _build(options: Options, sources: Sequence[str], path: Path, **further: Any) -> None:
+    if not path.exists():
+        with tokens_done() as watch:
+            build_agreement(
+                sources, path, parser=options.parser, data=options.data, resume=True, watch=watch, **further
+            )
+
+
+def _sources(path: Path) -> str:
+    """Where built sentences come from, as their card says it."""
+    if not card_of(path).is_file():
+        return f"of {path.name}"
+    return f"of {', '.join(json.loads(card_of(path).read_text(encoding='utf-8'))['recipe']['sources'])}"
+
+
+def linzen_split(examples: Sequence[AgreementExample], name: str) -> Examples:
+    """The authors' split of Linzen's file: a tenth trains, a hundredth validates, the rest tests, shuffled by 42."""
+    order = np.random.RandomState(SHUFFLED).permutation(len(examples))
+    tenth, hundredth = len(examples) // 10, len(examples) // 100
+    parts = np.split(order, [tenth, tenth + hundredth])
+    training, validation, testing = ([examples[place] for place in part] for part in parts)
+    return Examples(training, validation, testing, testing, f"of {name}, 10% to train, 1% to validate and 89% to test")
+
+
+# The agreement models of all seeds, and what they do.
+
+
+def train_models(attempt: Attempt[Scale, Options]) -> dict[int, AgreementTransformer]:
+    """The agreement model of each seed: trained now, or found in the folder from before."""
+    examples: Examples = attempt["examples"]
+    models = {}
+    for seed in attempt.scale.seeds:
+        place = _place(attempt, seed)
+        train_on(
+            place,
+            lambda: (examples.training, examples.validation, examples.held_out),
+            examples.source,
+            seed=seed,
+            resume=place.exists(),
+            steps=attempt.scale.steps,
+            settings=attempt.scale.settings,
+            blanked=attempt.scale.blanked,
+        )
+        models[seed] = AgreementTransformer.load(place)
+    return models
+
+
+def _place(attempt: Attempt[Scale, Options], seed: int) -> Path:
+    return attempt.folder / "models" / f"seed-{seed}"
+
+
+def score_test_sentences(attempt: Attempt[Scale, Options]) -> dict[int, list[SentenceScores]]:
+    """What the model of each seed does on the sentences of the tables, which are the same for all of them."""
+    models: dict[int, AgreementTransformer] = attempt["models"]
+    longest = models[attempt.scale.seeds[0]].settings.positions
+    tested = draw_sentences(attempt["examples"].testing, attempt.scale.sentences, longest)
+    scores = {}
+    for seed, model in models.items():
+        weights = sha256_of(_place(attempt, seed) / WEIGHTS)
+        with items_done(f"Sentences, seed {seed}") as watch:
+            place = attempt.folder / "scores" / f"seed-{seed}"
+            scores[seed] = score_sentences(model, weights, tested, place, seed, watch)
+    return scores
+
+
+def draw_sentences(examples: Sequence[AgreementExample], count: int, longest: int) -> list[AgreementExample]:
     """So many test sentences that the model can read, drawn once for all seeds, in their order."""
     fitting = [example for example in examples if len(example.words) + 2 <= longest]
     drawn = np.random.default_rng(0).permutation(len(fitting))[:count]
     return [fitting[place] for place in sorted(drawn)]
 
 
-def sentiment_of(
-    folder: Path, scale: Scale, encoder: str | None, examples: Examples, data: str | Path | None
-) -> tuple[Correlations | str, str]:
-    """Table 3 and what it was measured on; or the sentence that says what is missing, twice.
-
-    An encoder that the user names must be there; where the paper's own is not, the table is left out.
-    """
-    chosen = encoder or scale.encoder
-    try:
-        place = None if chosen is None else _classifier(folder, chosen, data)
-    except BadInput as missing:
-        if encoder is not None:
-            raise
-        told = f"Not measured: {missing} (--encoder names what is fine-tuned.)"
-        return told, told
-    with working("Loading the classifier"):
-        model = load(SHIPPED_MODEL if place is None else str(place))
-    if place is None:
-        items = evenly([Labelled(" ".join(one.words), one.number) for one in examples.testing], scale.reviews)
-        weights, name, about = SHIPPED_MODEL, SHIPPED_MODEL, "the shipped model in place of a sentiment classifier"
-    else:
-        items = reviews(scale.reviews, model, data)
-        weights, name, about = sha256_of(place / WEIGHTS), place.name, f"{Path(str(chosen)).name}, fine-tuned on SST"
-    with items_done("Sentences of Table 3") as watch:
-        found, right = sentiment_correlations(model, weights, items, folder / "scores" / name, watch)
-    return found, f"{about}; {len(items):,} sentences, {right:.1%} of them classified rightly"
-
-
-def _classifier(folder: Path, encoder: str, data: str | Path | None) -> Path:
-    """The folder of the classifier: fine-tuned now, or found there from before."""
-    place = folder / "models" / f"classifier-{Path(encoder).name}"
-    return train_classifier(place, resume=place.exists(), model=encoder, place=data)
-
-
-# A table of our own: how often the word that decides, the verb's subject, is the highest of all words.
-
-
-MANY = 4
-"""Sentences with so many attractors or more are one group."""
-
-
-def subjects_found(scores: Mapping[int, Sequence[Scored]]) -> pd.DataFrame:
-    """By seed, attractors, method and layer: the share of sentences whose subject is highest.
-
-    [CLS] and the verb's place are left out. Words that share the highest score are each it with the same probability.
-    Beside the methods stand blank-out and the gradient, which say how often the model itself goes by the subject;
-    `chance`, one word drawn; `first` and `last`, the first and the last word. Sentences whose subject nobody knows are
-    left out.
-    """
-    rows = []
-    for seed, sentences in scores.items():
-        known = [sentence for sentence in sentences if sentence.subject > 0]
-        for attractors in [None, *range(MANY + 1)]:
-            some = [one for one in known if attractors is None or min(one.attractors, MANY) == attractors]
-            if not some:
-                continue
-            hits = [dict(_hits(sentence)) for sentence in some]
-            named = "all" if attractors is None else f"{attractors}{' or more' if attractors == MANY else ''}"
-            for method, layer in hits[0]:
-                values = np.array([of_sentence[method, layer] for of_sentence in hits])
-                mean, error = values.mean(), values.std() / np.sqrt(len(values))
-                rows.append(
-                    {"seed": seed, "attractors": named, "method": method, "layer": layer, "found": mean,
-                     "error": error, "sentences": len(values)}
-                )  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def _hits(sentence: Scored) -> Iterator[tuple[tuple[str, int], float]]:
-    """How likely the subject is the highest word, by method and layer (0 where there is no layer)."""
-    subject, words = sentence.subject - 1, sentence.methods.shape[-1] - 2
-    for method, layers in zip(METHODS, sentence.methods.numpy(), strict=True):
-        for layer, row in enumerate(layers):
-            yield (method, layer + 1), share_of_top(row[1:-1], subject)
-    for reference, row in zip(REFERENCES[:2], sentence.references.numpy(), strict=False):
-        yield (reference, 0), share_of_top(row[1:-1], subject)
-    yield ("chance", 0), 1 / words
-    yield ("first", 0), float(subject == 0)
-    yield ("last", 0), float(subject == words - 1)
-
-
-def share_of_top(scores: Float64[np.ndarray, " word"], place: int) -> float:
-    """How likely a word is the highest when ties are broken at random.
-
-    >>> share_of_top(np.array([0.5, 0.5, 0.1]), 0), share_of_top(np.array([0.5, 0.5, 0.1]), 2)
-    (0.5, 0.0)
-    """
-    values = rounded(scores)
-    highest = values == values.max()
-    return float(highest[place] / highest.sum())
+def evidence_of(attempt: Attempt[Scale, Options]) -> Evidence:
+    """Everything the claims are judged on."""
+    examples, scores = attempt["examples"], attempt["scores"]
+    runs = [
+        Run(
+            correlate(seed, scores[seed]),
+            first_layer_gap(scores[seed]),
+            *(accuracy_by_attractors(model, part) for part in (examples.held_out, examples.testing)),
+        )
+        for seed, model in attempt["models"].items()
+    ]
+    tables = {
+        "saturation": saturation_table(scores),
+        "evenness": evenness_table(scores),
+        "subjects": subject_table(scores),
+    }
+    return Evidence(tables, runs=tuple(runs), sentiment=attempt["sentiment"].correlations)

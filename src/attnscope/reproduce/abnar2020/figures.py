@@ -1,4 +1,4 @@
-"""The report: what was run, every claim beside the paper's figure, every table and figure."""
+"""The paper's tables and figures, made again: Tables 1 to 3 as numbers and as curves, and two tables of our own."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,15 +7,19 @@ import pandas as pd
 
 from ...views.palette import CATEGORICAL
 from ...views.printing import COLUMN, PAGE, QUIET, Plot, drawn_figure, legend_below, whole_numbers
-from ..claims import Claim, claims_blocks, details_blocks
-from ..document import Block, Document, Figure, Heading, Paragraph, Table, Words
-from .evidence import NAMES, Evidence, share
-from .paper import TABLE_1, TABLE_2, TABLE_3, Row
-from .scoring import BASELINES, METHODS
+from ..document import Block, Figure, Heading, Paragraph, Table, Words
+from ..experiment import Attempt, Report
+from .claims import NAMES, Evidence, share
+from .drawing import figures_of, illustrate
+from .paper import TABLE_1, TABLE_2, TABLE_3, Options, Row, Scale
+from .scoring import BASELINES, METHODS, Correlations
 from .sentiment import SOURCES
-from .tables import Correlations
+from .stages import is_toy
 
-TITLE = "Abnar & Zuidema (2020), Quantifying Attention Flow in Transformers"
+TOY = (
+    "The shipped grammar is a toy and the model of a smoke run hardly trained: this run shows that the experiment "
+    "works, and is not meant to confirm the paper's claims."
+)
 HOW = (
     "Heads are averaged; in rollout and flow half of every layer is the residual. Scores are the row of [CLS]; flows "
     "are divided by their sum. Blank-out puts [UNK] in the place of each token, [CLS] and the verb's place too, and "
@@ -34,46 +38,33 @@ DIFFERENT = (
 )
 
 
-def report_of(
-    evidence: Evidence,
-    claims: Sequence[Claim],
-    *,
-    facts: Mapping[str, str],
-    illustrations: Sequence[Block],
-    pronouns: Sequence[Block],
-    caution: str = "",
-) -> tuple[Document, dict[str, pd.DataFrame]]:
-    """The report, and the tables behind it. `facts` say what was run; figures 1 to 4 come as blocks."""
-    correlations = evidence.tables()
-    rows: list[Sequence[Words]] = [[name, said] for name, said in facts.items()]
+def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
+    """What was run, Tables 1 to 3, Figures 1 to 4, and what is beyond the paper."""
+    scale, examples = attempt.scale, attempt["examples"]
+    model = attempt["models"][scale.seeds[0]]
+    settings = model.settings
+    facts = {
+        "agreement model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}",
+        "trained on": f"{len(examples.training):,} sentences {examples.source}",
+        "seeds": ", ".join(map(str, scale.seeds)),
+        "blanked in training": f"{scale.blanked:.0%} of the words",
+        "tables 1 and 2": f"{len(attempt['scores'][scale.seeds[0]]):,} of {len(examples.testing):,} test sentences",
+        "table 3": attempt["sentiment"].about,
+    }
+    correlations = pd.concat([run.table() for run in evidence.agreement], ignore_index=True)
     blocks: list[Block] = [
-        Table(["", ""], rows),
-        *claims_blocks(claims),
-        Heading("The paper's tables"),
         *correlation_blocks(correlations, evidence),
         *sentiment_blocks(evidence.sentiment),
-        Heading("The paper's figures"),
-        *illustrations,
-        *pronouns,
+        *figures_of(illustrate(model)),
+        *attempt["pronouns"],
         Heading("Beyond the paper"),
-        *subject_blocks(evidence.subjects),
+        *subject_blocks(evidence.tables["subjects"]),
         *accuracy_blocks(evidence),
-        Heading("The claims one by one"),
-        *details_blocks(claims),
-        Heading("How it was measured"),
-        Paragraph(HOW),
-        Paragraph(DIFFERENT),
     ]
-    tables = {
-        "tables_1_and_2": correlations,
-        "saturation": evidence.saturation,
-        "evenness": evidence.evenness,
-        "subjects": evidence.subjects,
-        "accuracy": accuracy_table(evidence),
-    }
+    tables = {"tables_1_and_2": correlations, **evidence.tables, "accuracy": accuracy_table(evidence)}
     if not isinstance(evidence.sentiment, str):
         tables["table_3"] = evidence.sentiment.table().rename(columns={"reference": "source"}).drop(columns="seed")
-    return Document(TITLE, blocks, caution), tables
+    return Report(facts, blocks, [HOW, DIFFERENT], tables, TOY if is_toy(attempt) else "")
 
 
 def accuracy_table(evidence: Evidence) -> pd.DataFrame:
@@ -106,36 +97,36 @@ def correlation_blocks(table: pd.DataFrame, evidence: Evidence) -> Iterator[Bloc
     """Tables 1 and 2 in all four ways, as curves and as numbers, and the saturation of flow."""
     yield Heading("Tables 1 and 2 as curves", 2)
     for kind in KINDS:
-        said, published = _said(kind, AGREEMENT), kind == KINDS[0]
-        panels = {NAMES[reference]: _chosen(table, reference, kind) for reference in PAPER}
+        words, published = _in_words(kind, AGREEMENT), kind == KINDS[0]
+        panels = {NAMES[reference]: _rows_of(table, reference, kind) for reference in PAPER}
         beside = {NAMES[reference]: rows for reference, rows in PAPER.items()} if published else {}
-        plot = agreement_curves(panels, beside, f"Agreement by layer, {said}.")
-        words = f"One line for each seed, {said}; dotted: scores that know nothing of the model."
-        yield Figure(f"tables_1_and_2_{'_'.join(kind)}", plot, words + (" Dashed: the paper." if published else ""))
+        plot = agreement_curves(panels, beside, f"Agreement by layer, {words}.")
+        caption = f"One line for each seed, {words}; dotted: scores that know nothing of the model."
+        yield Figure(f"tables_1_and_2_{'_'.join(kind)}", plot, caption + (" Dashed: the paper." if published else ""))
     for number, reference in enumerate(PAPER, start=1):
         yield Heading(f"Table {number}: agreement with {NAMES[reference]}", 2)
         for kind in KINDS:
-            chosen = _chosen(table, reference, kind)
-            yield Paragraph(f"{_capital(_said(kind, AGREEMENT))}; mean ± SD over {_sentences(chosen)}.")
-            yield _by_layer(chosen, evidence.layers, PAPER[reference] if kind == KINDS[0] else {})
+            rows = _rows_of(table, reference, kind)
+            yield Paragraph(f"{_capital(_in_words(kind, AGREEMENT))}; mean ± SD over {_sentences(rows)}.")
+            yield _by_layer(rows, evidence.layers, PAPER[reference] if kind == KINDS[0] else {})
     yield Heading("Table 2 with the authors' sum of gradients", 2)
     yield Paragraph(SUM)
-    yield _by_layer(_chosen(table, "gradient_sum", KINDS[0]), evidence.layers, TABLE_2)
+    yield _by_layer(_rows_of(table, "gradient_sum", KINDS[0]), evidence.layers, TABLE_2)
     yield Heading("Saturation of flow", 2)
     yield Paragraph(
         "The share of the flows from [CLS] that are just what [CLS] gives in that layer or the token takes in the "
         "first: such a flow says nothing of the layers between. Below it the share of tokens whose flow another token "
         "has too."
     )
-    yield _saturation(evidence.saturation, evidence.layers)
+    yield _saturation(evidence.tables["saturation"], evidence.layers)
 
 
-def _said(kind: tuple[str, str], tokens: Mapping[str, str]) -> str:
+def _in_words(kind: tuple[str, str], tokens: Mapping[str, str]) -> str:
     return f"{RANKED[kind[0]]}, {tokens[kind[1]]}"
 
 
-def _capital(said: str) -> str:
-    return said[0].upper() + said[1:]
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _sentences(table: pd.DataFrame) -> str:
@@ -144,7 +135,7 @@ def _sentences(table: pd.DataFrame) -> str:
     return f"{most:,} sentences" if least == most else f"{least:,} to {most:,} sentences"
 
 
-def _chosen(table: pd.DataFrame, reference: str, kind: tuple[str, str]) -> pd.DataFrame:
+def _rows_of(table: pd.DataFrame, reference: str, kind: tuple[str, str]) -> pd.DataFrame:
     return table[(table["reference"] == reference) & (table["ranks"] == kind[0]) & (table["tokens"] == kind[1])]
 
 
@@ -188,15 +179,15 @@ def sentiment_blocks(found: Correlations | str) -> Iterator[Block]:
         return
     table = found.table()
     layers = int(table["layer"].max())
-    panels = {NAMES[source]: _chosen(table, source, KINDS[0]) for source in SOURCES}
+    panels = {NAMES[source]: _rows_of(table, source, KINDS[0]) for source in SOURCES}
     plot = agreement_curves(panels, {NAMES["maximum"]: TABLE_3}, "Agreement by layer in a sentiment classifier.")
     yield Figure("table_3", plot, "As the authors rank, over all tokens. Dashed: the paper, for DistilBERT.")
     for source in SOURCES:
         for kind in KINDS:
-            chosen = _chosen(table, source, kind)
-            said = f"{_capital(NAMES[source])}, {_said(kind, CLASSIFIER)}"
-            yield Paragraph(f"{said}; mean ± SD over {_sentences(chosen)}.")
-            yield _by_layer(chosen, layers, TABLE_3 if (source, kind) == ("maximum", KINDS[0]) else {})
+            rows = _rows_of(table, source, kind)
+            words = f"{_capital(NAMES[source])}, {_in_words(kind, CLASSIFIER)}"
+            yield Paragraph(f"{words}; mean ± SD over {_sentences(rows)}.")
+            yield _by_layer(rows, layers, TABLE_3 if (source, kind) == ("maximum", KINDS[0]) else {})
 
 
 def subject_blocks(table: pd.DataFrame) -> Iterator[Block]:
@@ -210,12 +201,12 @@ def subject_blocks(table: pd.DataFrame) -> Iterator[Block]:
         f"what a parser found. No standard error within a seed is above {table['error'].max():.2f}."
     )
     last = table["layer"].max()
-    kept = table[table["layer"].isin([0, 1, last])]
-    groups = list(dict.fromkeys(kept["attractors"]))
-    counts = kept.groupby("attractors")["sentences"].first()
+    shown = table[table["layer"].isin([0, 1, last])]
+    groups = list(dict.fromkeys(shown["attractors"]))
+    counts = shown.groupby("attractors")["sentences"].first()
     rows: list[Sequence[Words]] = []
-    for method, layer in dict.fromkeys(zip(kept["method"], kept["layer"], strict=True)):
-        one = kept[(kept["method"] == method) & (kept["layer"] == layer)].groupby("attractors")["found"].mean()
+    for method, layer in dict.fromkeys(zip(shown["method"], shown["layer"], strict=True)):
+        one = shown[(shown["method"] == method) & (shown["layer"] == layer)].groupby("attractors")["found"].mean()
         named = f"{method}, layer {layer}" if layer else NAMES.get(method, method)
         rows.append([named, *(f"{one[group]:.2f}" for group in groups)])
     yield Table(["attractors", *(f"{group} ({counts[group]:,} sentences)" for group in groups)], rows)
