@@ -1,16 +1,15 @@
 """Every claim of snell2021 on figures made by hand: all hold on what the paper shows, and each fails by its own."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pandas as pd
 import pytest
 from scipy.stats import fisher_exact
 
-from attnscope.reproduce.snell2021.criteria import ALL, CLASSIFIED, CRITERIA, PAIRS, claims_of
-from attnscope.reproduce.snell2021.measuring import Evidence
+from attnscope.reproduce.snell2021 import reproduce_snell2021
+from attnscope.reproduce.snell2021.agreement_claims import ALL, CLASSIFIED, PAIRS
+from attnscope.reproduce.snell2021.claims import Evidence
 
-NOTHING = pd.DataFrame()
 STEPS = (0, 50, 100)
 AGREED = {
     "attention_uniform": (0.1, 0.5, 0.3),
@@ -114,22 +113,36 @@ def theory() -> dict[str, pd.DataFrame]:
     }
 
 
-WHOLE = Evidence(copying(), heads(), locality(), agreements(), contexts(), theory())
+WHOLE = Evidence(
+    {
+        "copying": copying(),
+        "heads": heads(),
+        "locality": locality(),
+        "agreements": agreements(),
+        "contexts": contexts(),
+        **theory(),
+    }
+)
+TABLES = WHOLE.tables
+
+
+def whole_but(name: str, table: pd.DataFrame) -> Evidence:
+    return Evidence({**TABLES, name: table})
 
 
 def verdicts(evidence: Evidence) -> dict[str, bool | None]:
-    return {claim.id: claim.holds for claim in claims_of(evidence)}
+    return {claim.id: claim.holds for claim in reproduce_snell2021.judge(evidence)}
 
 
 def test_all_hold_on_what_the_paper_shows() -> None:
     found = verdicts(WHOLE)
     assert [name for name, holds in found.items() if not holds] == []
-    assert len(found) == len(CRITERIA) == 10 + 5 * len(ALL) + 2 * len(CLASSIFIED) + 5
+    assert len(found) == len(reproduce_snell2021.rules) == 10 + 5 * len(ALL) + 2 * len(CLASSIFIED) + 5
 
 
 def test_nothing_measured_is_no_verdict_with_a_reason() -> None:
-    empty = Evidence(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, {})
-    for claim in claims_of(empty):
+    empty = Evidence({})
+    for claim in reproduce_snell2021.judge(empty):
         assert claim.holds is None, claim.id
         assert claim.note.endswith("."), claim.id
 
@@ -145,27 +158,27 @@ def changed(table: pd.DataFrame, which: dict[str, object], column: str, value: f
 
 
 def of_copying(column: str, value: float, **which: object) -> Callable[[], Evidence]:
-    return lambda: replace(WHOLE, copying=changed(WHOLE.copying, which, column, value))
+    return lambda: whole_but("copying", changed(TABLES["copying"], which, column, value))
 
 
 def of_heads(value: float, **which: object) -> Callable[[], Evidence]:
-    return lambda: replace(WHOLE, heads=changed(WHOLE.heads, which, "accuracy", value))
+    return lambda: whole_but("heads", changed(TABLES["heads"], which, "accuracy", value))
 
 
 def of_locality(column: str, value: float, step: int) -> Callable[[], Evidence]:
-    table = WHOLE.locality.reset_index(drop=True)
-    return lambda: replace(WHOLE, locality=changed(table, {"step": step, "seed": 1}, column, value))
+    table = TABLES["locality"].reset_index(drop=True)
+    return lambda: whole_but("locality", changed(table, {"step": step, "seed": 1}, column, value))
 
 
 def of_agreements(value: float, column: str = "agreement", **which: object) -> Callable[[], Evidence]:
-    return lambda: replace(WHOLE, agreements=changed(WHOLE.agreements, which, column, value))
+    return lambda: whole_but("agreements", changed(TABLES["agreements"], which, column, value))
 
 
 def of_theory(name: str, column: str, value: float, row: int) -> Callable[[], Evidence]:
     def made() -> Evidence:
-        table = WHOLE.theory[name].copy()
+        table = TABLES[name].copy()
         table.loc[row, column] = value
-        return replace(WHOLE, theory={**WHOLE.theory, name: table})
+        return whole_but(name, table)
 
     return made
 
@@ -203,42 +216,50 @@ def test_each_fails_by_its_own(name: str) -> None:
 
 
 def test_a_context_below_half_of_the_way_is_trivial() -> None:
-    low = changed(WHOLE.contexts, {"data": "sst"}, "performance", 0.69)
-    found = verdicts(replace(WHOLE, contexts=low))
+    low = changed(TABLES["contexts"], {"data": "sst"}, "performance", 0.69)
+    found = verdicts(whole_but("contexts", low))
     assert [name for name, holds in found.items() if not holds] == ["xi-nontrivial-sst"]
 
 
 def test_a_run_that_only_guesses_gives_no_context() -> None:
-    guessed = changed(WHOLE.contexts, {"data": "sst"}, "best", 0.5)
-    assert verdicts(replace(WHOLE, contexts=guessed))["xi-nontrivial-sst"] is None
+    guessed = changed(TABLES["contexts"], {"data": "sst"}, "best", 0.5)
+    assert verdicts(whole_but("contexts", guessed))["xi-nontrivial-sst"] is None
 
 
 def test_heads_that_were_drawn_twice_count_once() -> None:
-    bad = WHOLE.heads["kind"] == "bad"
-    same = WHOLE.heads.assign(heads=WHOLE.heads["heads"].where(~bad | (WHOLE.heads["combination"] == 0), "1 99"))
-    claim = next(claim for claim in claims_of(replace(WHOLE, heads=same)) if claim.id == "eight-bad-heads-fail")
+    bad = TABLES["heads"]["kind"] == "bad"
+    same = TABLES["heads"].assign(
+        heads=TABLES["heads"]["heads"].where(~bad | (TABLES["heads"]["combination"] == 0), "1 99")
+    )
+    claim = next(
+        claim for claim in reproduce_snell2021.judge(whole_but("heads", same)) if claim.id == "eight-bad-heads-fail"
+    )
     assert claim.here == "1 of 2 learn"
 
 
 @pytest.mark.parametrize("best", [0.4, 0.5])
 def test_a_context_of_models_that_only_guess_is_not_judged(best: float) -> None:
-    guessing = changed(WHOLE.contexts, {"data": "sst"}, "best", best)
-    claim = next(claim for claim in claims_of(replace(WHOLE, contexts=guessing)) if claim.id == "xi-nontrivial-sst")
+    guessing = changed(TABLES["contexts"], {"data": "sst"}, "best", best)
+    claim = next(
+        claim for claim in reproduce_snell2021.judge(whole_but("contexts", guessing)) if claim.id == "xi-nontrivial-sst"
+    )
     assert claim.holds is None
     told = f"The models end with {100 * best:.1f} and guessing gives 50.0"
     assert claim.note == f"{told}: nothing was learned of which a share could be told."
 
 
 def test_the_p_of_a_failing_task_is_fishers() -> None:
-    claim = next(claim for claim in claims_of(WHOLE) if claim.id == "copy-permutation-sometimes-fails")
+    claim = next(claim for claim in reproduce_snell2021.judge(WHOLE) if claim.id == "copy-permutation-sometimes-fails")
     p = fisher_exact([[10, 10], [0, 20]], alternative="greater").pvalue
     assert claim.here == f"10 of 20 fail against 0 of 20, p {p:.2g}"
 
 
 def test_a_task_that_no_seed_learns_is_told_so() -> None:
-    none = changed(WHOLE.copying, {"task": "same", "step": 200}, "accuracy", 0.1)
+    none = changed(TABLES["copying"], {"task": "same", "step": 200}, "accuracy", 0.1)
     claim = next(
-        claim for claim in claims_of(replace(WHOLE, copying=none)) if claim.id == "copy-permutation-sometimes-fails"
+        claim
+        for claim in reproduce_snell2021.judge(whole_but("copying", none))
+        if claim.id == "copy-permutation-sometimes-fails"
     )
     assert claim.holds
     assert claim.here.endswith("; that some learn is not seen")

@@ -9,36 +9,38 @@ import pytest
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.lab.data import toy_polarity
+from attnscope.lab.data import ClassifiedTexts, toy_polarity
 from attnscope.lab.probes.top_agreement import top_agreement
-from attnscope.lab.recurrent_training import checkpoints
-from attnscope.lab.snapshots import best_snapshot, load_snapshot, load_snapshots
 from attnscope.reproduce.snell2021 import classification as stage
 from attnscope.reproduce.snell2021.classification import (
     ClassificationRun,
-    classification,
-    one_run,
+    begin_with_vectors,
+    cut,
+    do_classification_run,
+    embedding_width,
+    keep_texts,
+    proxy_rate,
+    read_texts,
+    run_classification,
     runs_of,
     word_values,
 )
-from attnscope.reproduce.snell2021.classification_data import (
-    CPU,
-    PAPER,
-    SMOKE,
-    DataScale,
-    begin_with_vectors,
-    cut,
-    embedding_width,
-    prepared,
-)
+from attnscope.reproduce.snell2021.paper import SCALES, DataScale
+from attnscope.reproduce.snell2021.snapshots import best_snapshot, load_snapshot, load_snapshots
+from attnscope.reproduce.snell2021.training import checkpoints
 
+SMOKE, CPU, PAPER = (SCALES[name].classification for name in ("smoke", "cpu", "paper"))
 SCALE = replace(SMOKE, data={"sst": SMOKE.data["sst"]})
+
+
+def sst(folder: Path, vectors: Path | None = None) -> ClassifiedTexts:
+    return keep_texts(folder / "sst", SCALE, read_texts(folder, "sst", SCALE, None), vectors)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory) -> tuple[Path, dict[str, pd.DataFrame]]:
     folder = tmp_path_factory.mktemp("classification")
-    return folder, classification(folder, SCALE)
+    return folder, run_classification(folder, SCALE, {"sst": read_texts(folder, "sst", SCALE, None)})
 
 
 def row(table: pd.DataFrame, **wanted) -> pd.Series:
@@ -83,8 +85,8 @@ def test_a_run_with_itself_agrees_at_its_best_step(done) -> None:
 
 def test_the_proxy_is_asked_where_its_top_is_in_the_order_of_uniform_attention(done) -> None:
     folder, found = done
-    texts = prepared(folder, "sst", SCALE, None).dev
-    proxy = word_values(folder, ClassificationRun("sst", "proxy", 0), texts)
+    texts = sst(folder).dev
+    proxy = word_values(folder / "sst", ClassificationRun("sst", "proxy", 0), texts)
     at = load_snapshot(folder / "sst" / "uniform-1" / "validation" / "60.safetensors")
     expected = top_agreement(proxy, at.values["lexical"], at.real).double().mean()
     told = row(found["agreements"], pair="uniform_proxy", part="validation", step=60)
@@ -101,7 +103,7 @@ def test_contexts_are_accuracies_of_other_seeds(done) -> None:
         for one, other in zip(*shots, strict=True)
     }
     assert set(here["by"]) == {"agreement", "tau"}
-    labels = prepared(folder, "sst", SCALE, None).dev.labels
+    labels = sst(folder).dev.labels
     assert here["trivial"].to_numpy() == pytest.approx(max(labels.mean(), 1 - labels.mean()))
     told = row(here, pair="attention_uniform", seeds="two", by="agreement")
     best = table[(table["pair"] == "attention_uniform") & (table["seeds"] == "two")]["agreement"].max()
@@ -128,13 +130,13 @@ def test_what_is_kept_is_not_trained_again(done, monkeypatch) -> None:
 
     monkeypatch.setattr(stage, "train_recurrent", never)
     monkeypatch.setattr(stage, "train_bag", never)
-    again = classification(done[0], SCALE)
+    again = run_classification(done[0], SCALE, {"sst": sst(done[0])})
     pd.testing.assert_frame_equal(again["agreements"], done[1]["agreements"])
     pd.testing.assert_frame_equal(again["performance"], done[1]["performance"])
 
 
 def test_a_run_that_was_killed_ends_the_same(done, tmp_path: Path, monkeypatch) -> None:
-    prepared(tmp_path, "sst", SCALE, None)
+    sst(tmp_path)
     run, whole = ClassificationRun("sst", "learned", 1), stage.look_at
 
     def killed_late(model, texts, quantities, step):
@@ -143,19 +145,19 @@ def test_a_run_that_was_killed_ends_the_same(done, tmp_path: Path, monkeypatch) 
         return whole(model, texts, quantities, step)
 
     monkeypatch.setattr(stage, "look_at", killed_late)
-    monkeypatch.setattr("attnscope.lab.recurrent_training.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr("attnscope.reproduce.snell2021.training.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        one_run(tmp_path, SCALE, run)
+        do_classification_run(tmp_path, SCALE, run)
     assert (tmp_path / "sst" / "learned-1.growing.safetensors").exists()
     monkeypatch.setattr(stage, "look_at", whole)
-    rows = one_run(tmp_path, SCALE, run)
-    assert rows == one_run(done[0], SCALE, run)
+    rows = do_classification_run(tmp_path, SCALE, run)
+    assert rows == do_classification_run(done[0], SCALE, run)
     files = [place / "sst" / "learned-1" / "training" / "60.safetensors" for place in (tmp_path, done[0])]
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_data_is_cut_to_the_scale() -> None:
-    texts = cut(toy_polarity(), DataScale(1, 1, longest=4, train=50, validation=20, sample=10), ends=0)
+    texts = cut(toy_polarity(), DataScale(steps=1, others=1, longest=4, train=50, validation=20, sample=10), ends=0)
     assert (len(texts.train), len(texts.dev), len(texts.test)) == (50, 20, 10)
     assert set(np.concatenate([texts.train.lengths, texts.dev.lengths])) == {6}
     numbers = {name: texts.vocabulary.number(name) for name in ("bos", "eos")}
@@ -168,15 +170,15 @@ def test_the_paper_s_scale_is_the_paper_s() -> None:
     assert all((each.steps, each.others, each.longest) == (4_000, 5, None) for each in PAPER.data.values())
     assert (PAPER.hidden, PAPER.width, PAPER.proxy_epochs) == (256, 300, 60)
     assert [run.kind for run in runs_of("sst", CPU)].count("learned") == 6
-    assert (PAPER.proxy_rate("imdb"), PAPER.proxy_rate("sst")) == (5e-5, 1.5e-4)
+    assert (proxy_rate("imdb"), proxy_rate("sst")) == (5e-5, 1.5e-4)
 
 
 def test_words_may_begin_as_given_vectors(done, tmp_path: Path) -> None:
-    vocabulary = prepared(done[0], "sst", SCALE, None).vocabulary
+    vocabulary = sst(done[0]).vocabulary
     first, second, *_ = vocabulary.words
     glove = tmp_path / "glove.txt"
     glove.write_text(f"{second} 1 2 3\nelsewhere 7 8 9\n")
-    prepared(tmp_path, "sst", SCALE, None, glove)
+    sst(tmp_path, glove)
     own = tmp_path / "sst"
     assert (embedding_width(own, 16), embedding_width(done[0] / "sst", 16)) == (3, 16)
     table = torch.nn.Embedding(len(vocabulary), 3)
@@ -187,6 +189,8 @@ def test_words_may_begin_as_given_vectors(done, tmp_path: Path) -> None:
     changed = (table.weight != before).any(1).nonzero().flatten().tolist()
     assert changed == [place] != vocabulary.encode([first])
     run = ClassificationRun("sst", "uniform", 1)
-    assert one_run(tmp_path, SCALE, run)[0]["loss"] != one_run(done[0], SCALE, run)[0]["loss"]
+    assert (
+        do_classification_run(tmp_path, SCALE, run)[0]["loss"] != do_classification_run(done[0], SCALE, run)[0]["loss"]
+    )
     with pytest.raises(BadInput, match="is now not given"):
-        prepared(tmp_path, "sst", SCALE, None)
+        sst(tmp_path)

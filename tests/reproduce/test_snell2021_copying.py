@@ -8,13 +8,16 @@ import pytest
 from attnscope.engine import Store
 from attnscope.errors import BadInput
 from attnscope.lab import train
-from attnscope.reproduce.snell2021 import copying
+from attnscope.reproduce.snell2021.copying import PROBED, CopyingRun, do_copying_run, run_copying
+from attnscope.reproduce.snell2021.paper import SCALES, TASKS
+
+SMOKE = SCALES["smoke"].copying
 
 
 def test_one_row_for_each_run_and_step(tmp_path):
-    table = copying.copying(tmp_path, copying.SMOKE)
+    table = run_copying(tmp_path, SMOKE)["copying"]
     runs = table.groupby(["task", "attention", "seed"])["step"].apply(list)
-    assert len(runs) == 2 * len(copying.TASKS) + len(copying.PROBED)
+    assert len(runs) == 2 * len(TASKS) + len(PROBED)
     for (task, attention, _), steps in runs.items():
         longer = (task, attention) == ("reordered", "learned")
         assert steps == ([0, 10, 20, 30] if longer else [0, 10, 20])
@@ -28,25 +31,23 @@ def test_one_row_for_each_run_and_step(tmp_path):
         table.groupby(["task", "attention", "seed"]).loss.last()
         < table.groupby(["task", "attention", "seed"]).loss.first()
     ).all()
-    again = copying.copying(tmp_path, copying.SMOKE)
+    again = run_copying(tmp_path, SMOKE)["copying"]
     pd.testing.assert_frame_equal(again, table)
     assert not list(tmp_path.glob("*.growing.safetensors"))
     with pytest.raises(BadInput, match="batch"):
-        copying.copying(tmp_path, replace(copying.SMOKE, batch=9))
+        run_copying(tmp_path, replace(SMOKE, batch=9))
 
 
 def test_both_tasks_of_the_probe_begin_alike(tmp_path):
-    first, second = (
-        copying.one_run(tmp_path, copying.SMOKE, copying.CopyingRun(task, "uniform", 3))[0] for task in copying.PROBED
-    )
+    first, second = (do_copying_run(tmp_path, SMOKE, CopyingRun(task, "uniform", 3))[0] for task in PROBED)
     # before any step the model and the sources are the same; only the order of the right words is another
     assert first["lexical_right"] == pytest.approx(second["lexical_right"], abs=0.2)
 
 
 def test_an_interrupted_run_ends_as_if_nothing_had_been(tmp_path, monkeypatch):
-    scale = replace(copying.SMOKE, steps=12, every=4)
-    run = copying.CopyingRun("same", "learned", 1)
-    whole = copying.one_run(tmp_path / "whole", scale, run)
+    scale = replace(SMOKE, steps=12, every=4)
+    run = CopyingRun("same", "learned", 1)
+    whole = do_copying_run(tmp_path / "whole", scale, run)
     monkeypatch.setattr(train, "STEPS_PER_ROW", 3)  # a checkpoint may be written where a row ends
     monkeypatch.setattr(train.time, "monotonic", iter(range(0, 100_000, 60)).__next__)
     kept = train._save
@@ -58,8 +59,8 @@ def test_an_interrupted_run_ends_as_if_nothing_had_been(tmp_path, monkeypatch):
 
     monkeypatch.setattr(train, "_save", save_and_die)
     with pytest.raises(KeyboardInterrupt):
-        copying.one_run(tmp_path / "broken", scale, run)
+        do_copying_run(tmp_path / "broken", scale, run)
     assert (tmp_path / "broken" / "same-learned-1.growing.safetensors").exists()
     monkeypatch.setattr(train, "_save", kept)
-    assert copying.one_run(tmp_path / "broken", scale, run) == whole
+    assert do_copying_run(tmp_path / "broken", scale, run) == whole
     assert Store(tmp_path / "broken", "stage", {}).find("same-learned-1") == whole

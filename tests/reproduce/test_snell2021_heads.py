@@ -6,11 +6,15 @@ import pandas as pd
 import pytest
 import torch
 
-from attnscope.reproduce.snell2021 import heads
+from attnscope.reproduce.snell2021 import copying
+from attnscope.reproduce.snell2021.copying import _members, kind_of, model_of_heads, run_heads
+from attnscope.reproduce.snell2021.paper import SCALES
+
+SMOKE = SCALES["smoke"].heads
 
 
 def test_models_share_all_weights_but_their_heads():
-    one, other, both = (heads.begun(heads.SMOKE, numbers).state_dict() for numbers in ((3,), (4,), (3, 4)))
+    one, other, both = (model_of_heads(SMOKE, numbers).state_dict() for numbers in ((3,), (4,), (3, 4)))
     for name, part in one.items():
         if name.startswith("attention.heads.0."):
             second = name.replace("heads.0.", "heads.1.")
@@ -32,35 +36,35 @@ def test_models_share_all_weights_but_their_heads():
     ],
 )
 def test_a_head_is_what_all_its_trials_say(curves, kind):
-    assert heads.kind_of(curves) == kind
+    assert kind_of(curves) == kind
 
 
 def test_combinations_are_of_their_kind():
-    scale = replace(heads.SMOKE, together=4, pool=6)
+    scale = replace(SMOKE, together=4, pool=6)
     bad, good = [10, 11, 12, 13, 14], [20, 21]
     for number in range(20):
-        found = heads._members(scale, bad, good, number)
+        found = _members(scale, bad, good, number)
         assert set(found["bad"]) <= set(bad)
         assert len(set(found["good"]) & set(bad)) == 3
         assert len(set(found["good"]) & set(good)) == 1
         assert set(found["random"]) <= set(range(6))
         assert all(len(set(members)) == 4 for members in found.values())
         assert all(list(members) == sorted(members) for members in found.values())
-        assert heads._members(scale, bad[:4], good, number)["random"] == found["random"]
-    assert set(heads._members(scale, bad[:3], good, 0)) == {"good", "random"}
-    assert set(heads._members(scale, bad, [], 0)) == {"bad", "random"}
+        assert _members(scale, bad[:4], good, number)["random"] == found["random"]
+    assert set(_members(scale, bad[:3], good, 0)) == {"good", "random"}
+    assert set(_members(scale, bad, [], 0)) == {"bad", "random"}
 
 
 def test_the_stage_tries_heads_and_combines_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(heads, "BAD", 0.99)  # so few steps make no good head, but some that count as bad
-    together, tried = heads.heads(tmp_path, heads.SMOKE)
-    assert tried["head"].nunique() == heads.SMOKE.tried
+    monkeypatch.setattr(copying, "BAD", 0.99)  # so few steps make no good head, but some that count as bad
+    together, tried = run_heads(tmp_path, SMOKE).values()
+    assert tried["head"].nunique() == SMOKE.tried
     assert set(tried["found"]) <= {"good", "bad", "neither"}
     for _, rows in tried.groupby("head"):
         curves = [part.accuracy.tolist() for _, part in rows.groupby("data_seed")]
-        assert heads.kind_of(curves) == rows["found"].iloc[0]
+        assert kind_of(curves) == rows["found"].iloc[0]
     assert {"bad", "random"} <= set(together["kind"])
     assert together.groupby(["kind", "combination"]).size().eq(3).all()
     files = len(list(tmp_path.iterdir()))
-    pd.testing.assert_frame_equal(heads.heads(tmp_path, heads.SMOKE)[0], together)
+    pd.testing.assert_frame_equal(run_heads(tmp_path, SMOKE)["heads"], together)
     assert len(list(tmp_path.iterdir())) == files

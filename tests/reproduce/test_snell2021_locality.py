@@ -1,16 +1,23 @@
 """Locality: the sequences with a keyword, the four log-odds against a plain reading, and the stage at its smallest."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from attnscope.lab.models import RecurrentClassifier
-from attnscope.reproduce.snell2021 import locality
-from attnscope.reproduce.snell2021.locality import SPECIAL, KeywordTask
+from attnscope.reproduce.snell2021.classification import (
+    SPECIAL,
+    KeywordLogits,
+    KeywordTask,
+    do_locality_run,
+    run_locality,
+)
+from attnscope.reproduce.snell2021.paper import SCALES
+from attnscope.reproduce.snell2021.training import LOOKED_AT
 
+SMOKE = SCALES["smoke"].locality
 LOG_ODDS = ("keyword", "after", "mean", "last")
 
 
@@ -31,14 +38,13 @@ def test_only_positive_sequences_hold_the_keyword_and_once():
 
 
 def test_the_four_log_odds_are_read_where_they_should():
-    scale = locality.SMOKE
+    scale = SMOKE
+    task = KeywordTask(scale.length, scale.words)
     torch.manual_seed(0)
-    model = RecurrentClassifier(
-        scale.task.vocabulary, width=8, hidden=8, bidirectional=False, attention="uniform"
-    ).eval()
+    model = RecurrentClassifier(task.vocabulary, width=8, hidden=8, bidirectional=False, attention="uniform").eval()
     with torch.no_grad():
-        seen = locality.KeywordLogits(model, scale, 1, range(3))(2)
-        ids, classes, places = scale.task.batch(scale.sequences, 1, locality.LOOKED_AT + 2)
+        seen = KeywordLogits(model, scale, 1, range(3))(2)
+        ids, classes, places = task.batch(scale.sequences, 1, LOOKED_AT + 2)
         rows = {name: [] for name in LOG_ODDS}
         for text, label, place in zip(ids, classes, places, strict=True):
             if label and place < scale.length - 2:
@@ -57,26 +63,26 @@ def test_the_four_log_odds_are_read_where_they_should():
 
 
 def test_one_row_for_each_seed_and_step(tmp_path):
-    table = locality.locality(tmp_path, locality.SMOKE)
+    table = run_locality(tmp_path, SMOKE)["locality"]
     assert table.groupby("seed").step.apply(list).tolist() == [[0, 1, 10, 20]] * 2
     assert set(LOG_ODDS) < set(table.columns)
-    again = locality.locality(tmp_path, locality.SMOKE)
+    again = run_locality(tmp_path, SMOKE)["locality"]
     assert again.equals(table)
 
 
 def test_a_run_that_was_killed_ends_the_same(tmp_path, monkeypatch):
-    scale, whole = replace(locality.SMOKE, steps=110), locality.KeywordLogits.__call__
+    scale, whole = replace(SMOKE, steps=110), KeywordLogits.__call__
 
     def killed_late(self, step):
         if step == 110:
             raise KeyboardInterrupt
         return whole(self, step)
 
-    monkeypatch.setattr(locality, "train", partial(locality.train, seconds_between_checkpoints=0.0))
-    monkeypatch.setattr(locality.KeywordLogits, "__call__", killed_late)
+    monkeypatch.setattr("attnscope.reproduce.snell2021.training.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(KeywordLogits, "__call__", killed_late)
     with pytest.raises(KeyboardInterrupt):
-        locality.one_run(tmp_path / "killed", scale, 0)
-    monkeypatch.setattr(locality.KeywordLogits, "__call__", whole)
+        do_locality_run(tmp_path / "killed", scale, 0)
+    monkeypatch.setattr(KeywordLogits, "__call__", whole)
     assert (tmp_path / "killed" / "0.growing.safetensors").exists()
-    rows = locality.one_run(tmp_path / "killed", scale, 0)
-    assert rows == locality.one_run(tmp_path / "whole", scale, 0)
+    rows = do_locality_run(tmp_path / "killed", scale, 0)
+    assert rows == do_locality_run(tmp_path / "whole", scale, 0)

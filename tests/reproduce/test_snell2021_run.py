@@ -4,10 +4,9 @@ import pandas as pd
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab import copying_training
 from attnscope.reproduce import read_claims
-from attnscope.reproduce.snell2021 import classification, reproduce_snell2021
-from attnscope.reproduce.snell2021.running import missing_data
+from attnscope.reproduce.snell2021 import classification, reproduce_snell2021, training
+from attnscope.reproduce.snell2021.experiment import missing_data
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_one_stage_alone(tmp_path, monkeypatch):
     def never(*arguments, **options):
         raise AssertionError("trained")
 
-    monkeypatch.setattr(copying_training, "train", never)
+    monkeypatch.setattr(training, "train", never)
     found = reproduce_snell2021(tmp_path / "run", stages="theory")
     measured = {claim.id for claim in found.claims if claim.holds is not None}
     assert measured == {

@@ -6,10 +6,8 @@ import pandas as pd
 import pytest
 
 from attnscope.reproduce.document import Heading, Table
-from attnscope.reproduce.snell2021.agreement_tables import agreement_tables
-from attnscope.reproduce.snell2021.measuring import Evidence
+from attnscope.reproduce.snell2021.figures import agreement_tables
 
-NOTHING = pd.DataFrame()
 CURVES = {
     "attention_uniform": (0.1, 0.5, 0.3),
     "uniform_proxy": (0.2, 0.25, 0.4),
@@ -21,7 +19,7 @@ CURVES = {
 }
 
 
-def evidence() -> Evidence:
+def measured_tables() -> dict[str, pd.DataFrame]:
     agreements = pd.DataFrame(
         {
             "data": data,
@@ -61,12 +59,12 @@ def evidence() -> Evidence:
         for by in ("agreement", "tau")
         for pair in ("attention_uniform", "uniform_proxy")
     )
-    return Evidence(NOTHING, NOTHING, NOTHING, agreements, contexts, {})
+    return {"agreements": agreements, "contexts": contexts}
 
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, Table]:
-    blocks = list(agreement_tables(evidence()))
+    blocks = list(agreement_tables(measured_tables()))
     return {
         block.text: after
         for block, after in pairwise(blocks)
@@ -96,5 +94,5 @@ def test_what_learns_alone_and_what_counts_alone(tables) -> None:
 
 
 def test_nothing_measured_gives_no_table() -> None:
-    blocks = agreement_tables(Evidence(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, {}))
+    blocks = agreement_tables({})
     assert not [block for block in blocks if isinstance(block, Table)]

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from attnscope.lab.models.word_translation import WordTranslation
-from attnscope.reproduce.snell2021.theory import initial_change, predicted_change, proxy_loss, theory
+from attnscope.reproduce.snell2021.theory import check_theory, initial_change, predicted_change, proxy_loss
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return theory(widths=(64, 1_024, 16_384), seeds=2)
+    return check_theory(widths=(64, 1_024, 16_384), seeds=2)
 
 
 def test_logits_move_by_cooccurrence_and_probabilities_by_a_share_of_it(tables) -> None:

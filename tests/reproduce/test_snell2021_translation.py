@@ -10,22 +10,23 @@ import torch
 from attnscope.engine import Store
 from attnscope.lab.probes.contextualised import contextualised
 from attnscope.lab.probes.top_agreement import top_agreement
-from attnscope.lab.snapshots import load_snapshot, load_snapshots
 from attnscope.reproduce.snell2021 import translation as stage
-from attnscope.reproduce.snell2021.row_agreement import grouped_error, row_agreement
+from attnscope.reproduce.snell2021.agreements import grouped_error, row_agreement
+from attnscope.reproduce.snell2021.paper import SCALES
+from attnscope.reproduce.snell2021.snapshots import load_snapshot, load_snapshots
 
-SCALE = stage.SMOKE
+SCALE, PAPER = (SCALES[name].translation for name in ("smoke", "paper"))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("translation")
-    return folder, stage.translation(folder, SCALE)
+    return folder, stage.run_translation(folder, SCALE)
 
 
 def test_checkpoints_are_the_papers() -> None:
-    assert stage.PAPER.checkpoints[:8] == [0, 50, 100, 500, 1000, 1500, 2000, 4000]
-    assert stage.PAPER.checkpoints[-2:] == [36_000, 36_260]
+    assert PAPER.checkpoints[:8] == [0, 50, 100, 500, 1000, 1500, 2000, 4000]
+    assert PAPER.checkpoints[-2:] == [36_000, 36_260]
     assert SCALE.checkpoints == [0, 5, 10]
 
 
@@ -89,7 +90,7 @@ def test_a_second_call_trains_nothing(run, monkeypatch) -> None:
     folder, tables = run
     monkeypatch.setattr(stage, "train_translation", None)
     monkeypatch.setattr(stage, "train_translation_bag", None)
-    again = stage.translation(folder, SCALE)
+    again = stage.run_translation(folder, SCALE)
     for name, table in tables.items():
         pd.testing.assert_frame_equal(again[name], table)
 
@@ -98,16 +99,16 @@ def test_a_run_that_was_killed_ends_the_same(tmp_path, monkeypatch) -> None:
     scale = dataclasses.replace(SCALE, steps=55, every=55, batch=2, beams=1, validation_pairs=2, training_pairs=1)
     data = stage.translation_data(tmp_path, scale)
     wanted = stage.TranslationRun("learned", 1)
-    whole = stage.one_run(tmp_path / "whole", scale, data, wanted)
-    monkeypatch.setattr("attnscope.lab.translation_training.SECONDS", 0.0)
+    whole = stage.do_translation_run(tmp_path / "whole", scale, data, wanted)
+    monkeypatch.setattr("attnscope.reproduce.snell2021.training.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     killed = tmp_path / "killed"
     with monkeypatch.context() as patch:
         patch.setattr(stage.TranslationLook, "__call__", _killed_at(55, stage.TranslationLook.__call__))
         with pytest.raises(KeyboardInterrupt):
-            stage.one_run(killed, scale, data, wanted)
+            stage.do_translation_run(killed, scale, data, wanted)
     assert (killed / "learned-1.growing.safetensors").exists()
     assert Store(killed, "stage", {}).find("learned-1") is None
-    assert stage.one_run(killed, scale, data, wanted) == whole
+    assert stage.do_translation_run(killed, scale, data, wanted) == whole
     assert Store(killed, "stage", {}).find("learned-1") == whole
     for part in ("validation", "training"):
         shots = [

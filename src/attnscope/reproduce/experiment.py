@@ -131,10 +131,10 @@ class Experiment:
             stages=self._chosen(options.get("stages")),
         )
         _check_folder(attempt.folder, resume=resume)
-        store = Store(attempt.folder, WHAT, self.prepare(attempt))
-        done = store.find(DONE) or ()
+        # before `prepare`, which reads what all of them need
+        done = Store(attempt.folder, WHAT, {}).find(DONE) or ()
         attempt.stages = tuple(name for name in self.stages if name in (*attempt.stages, *done))
-        store.begin()
+        store = Store(attempt.folder, WHAT, self.prepare(attempt)).begin()
         with _nothing_left_of_bad_input(attempt.folder):
             for name in attempt.stages:
                 attempt.found[name] = self.stages[name](attempt)

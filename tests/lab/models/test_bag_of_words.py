@@ -1,14 +1,10 @@
 """The proxy: blind to order, a logistic regression in disguise, and for translation a softmax over output words."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.lab.bag_training import mean_loss, train_bag
 from attnscope.lab.data import PackedTexts, toy_polarity
 from attnscope.lab.models.bag_of_words import BagOfWords, LogisticWords, logistic_words, word_shares
 
@@ -41,24 +37,6 @@ def test_the_loss_of_output_words_counts_only_those_that_are_told(model) -> None
     chances = model(ids, torch.ones_like(ids).bool()).softmax(-1)
     expected = -(chances[0, 0].log() + 2 * chances[0, 2].log() + chances[1, 1].log())
     torch.testing.assert_close(model.word_loss(model(ids, torch.ones_like(ids).bool()), targets, counted), expected)
-
-
-def test_without_a_penalty_it_is_logistic_regression(tmp_path: Path) -> None:
-    """A.10: both have the same optimum of the same convex loss, which has one here because the classes overlap."""
-    random = np.random.default_rng(0)
-    texts = [random.integers(0, 4, 6).tolist() for _ in range(400)]
-    labels = [int(random.random() < 1 / (1 + np.exp(3 * (text.count(0) - text.count(1)) / 3))) for text in texts]
-    packed = PackedTexts.of(texts, labels)
-    regression = logistic_words(packed, packed, 4, strengths=[1e8])
-    data = replace(toy_polarity(), train=packed, dev=packed)
-    bag = train_bag(data, tmp_path / "checkpoint", epochs=150, rate=0.02, width=8, batch=400)
-    shares = torch.from_numpy(word_shares(packed, 4).toarray())
-    signs = torch.tensor(labels).double() * 2 - 1
-    logits = shares @ torch.from_numpy(regression.weights) + regression.bias
-    assert mean_loss(bag, packed) == pytest.approx(float(-(signs * logits).sigmoid().log().mean()), abs=1e-4)
-    # shares sum to one, so that the weights are told up to a constant that the bias takes
-    ours, theirs = bag.word_weights()[:4, 0].numpy(), regression.weights
-    np.testing.assert_allclose(ours - ours.mean(), theirs - theirs.mean(), atol=0.1)
 
 
 def test_the_strength_of_the_penalty_is_chosen_by_held_out_accuracy() -> None:

@@ -1,7 +1,8 @@
-"""The figures of Snell et al. (2021) that the report sets beside ours, in percent as the paper prints them."""
+"""The paper: its title and figures (in percent, as printed), how much is run at each scale, and what may be chosen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 TITLE = "Snell, Zhong, Klein & Steinhardt 2021: Approximating How Single Head Attention Learns"
 TITLES = {
@@ -113,3 +114,260 @@ TABLE_9: Mapping[str, TextsInPaper] = {
 }
 """Where the table gives 20 Newsgroups the vocabulary of AG News, this is the one that its number of parameters (A.8)
 tells; the messages are described in A.9."""
+
+
+# How much is run at each scale: the settings of every stage. A setting that is not named is the paper's.
+
+
+TASKS = ("same", "choice", "mixture", "reordered")
+"""Permutations of the same words, some of half as many again, one of two sets, and a fixed order of the output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyingScale:
+    """How many seeds each task has, and how long it is trained."""
+
+    length: int = 40
+    width: int = 256
+    steps: int = 300
+    reordered_steps: int = 300
+    """Of the output in a fixed order, of which the paper speaks after 300."""
+    batch: int = 128
+    seeds: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(TASKS, 20))
+    """Of each task with learned attention."""
+    uniform_seeds: int = 5
+    """Of the two tasks of section 6.2 with uniform attention."""
+    every: int = 10
+    sequences: int = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalityScale:
+    """How long the classifier of keywords is trained, and how often it is looked at."""
+
+    length: int = 40
+    words: int = 40
+    hidden: int = 256
+    steps: int = 10_000
+    batch: int = 32
+    seeds: int = 5
+    every: int = 50
+    early: int = 50
+    """Up to this step it is looked at after every step, because what is local is lost soon."""
+    sequences: int = 1_000
+
+    @property
+    def looks(self) -> frozenset[int]:
+        """The steps at which it is looked at."""
+        return frozenset(range(self.early)) | frozenset(range(0, self.steps + 1, self.every))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoryScale:
+    """How wide the proxies are whose first step is compared with theory."""
+
+    widths: tuple[int, ...] = (64, 1_024, 16_384, 262_144)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataScale:
+    """What is trained on one data set of texts; None takes all there is."""
+
+    steps: int = 4_000
+    others: int = 5
+    """Runs beside the first that differ in their seed alone: B, C, … of the paper."""
+    longest: int | None = None
+    """Words of a text."""
+    train: int | None = None
+    validation: int | None = None
+    sample: int | None = None
+    """Training texts that are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationScale:
+    """The data sets of texts in the order they are done, and the size of the models."""
+
+    data: Mapping[str, DataScale]
+    width: int = 300
+    hidden: int = 256
+    attention_width: int = 256
+    proxy_epochs: int = 60
+    proxy_width: int = 256
+    toy: bool = False
+    """Whether made-up sentences stand in for the data sets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsScale:
+    """How long a sequence is, how many heads are tried, and how many are combined."""
+
+    length: int = 40
+    width: int = 256
+    batch: int = 128
+    steps: int = 200
+    data_seeds: int = 3
+    """Each head is tried on so many streams of sequences."""
+    wanted: int = 20
+    """Of good heads and of bad ones; trying ends when there are so many of both."""
+    tried: int = 400
+    """At most so many heads are tried."""
+    together: int = 8
+    """Heads of a combined model."""
+    pool: int = 30
+    """Random heads are taken from the first so many, whatever they are."""
+    combinations: int = 20
+    """Of each kind."""
+    sequences: int = 400
+    every: int = 10
+    wave: int = 10
+    """So many heads are tried before their kinds are counted, the same on every engine."""
+
+
+EARLY = (0, 50, 100, 500, 1000, 1500)
+"""The first checkpoints of translation in the paper; it goes on with every 2,000 steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationScale:
+    """How long the models are trained, and on how many sentences they are looked at."""
+
+    steps: int = 36_260
+    """20 epochs of 29,000 pairs in batches of 16."""
+    every: int = 2_000
+    """Checkpoints after the early ones, and looks for the best weights."""
+    batch: int = 16
+    bag_epochs: int = 30
+    validation_pairs: int = 1_014
+    training_pairs: int = 1_014
+    beams: int = 5
+    width: int = 256
+    uniform_seeds: tuple[int, ...] = (2, 0)
+    """Other than 0, that of run A, for the authors' way; 0 adds the same-seed variant."""
+    iterations: tuple[int, ...] = (0, 5)
+    """Steps of expectation maximisation in IBM Model 1; 0 is the paper's."""
+    made_up: dict[str, int] | None = None
+    """Sentences translated word for word, in place of Multi30k."""
+
+    @property
+    def checkpoints(self) -> list[int]:
+        """The steps of snapshots, the last one included."""
+        return sorted({*(step for step in EARLY if step <= self.steps), *range(0, self.steps, self.every), self.steps})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The settings of every stage, under its name."""
+
+    copying: CopyingScale
+    locality: LocalityScale
+    theory: TheoryScale
+    classification: ClassificationScale
+    heads: HeadsScale
+    translation: TranslationScale
+
+    @property
+    def toy(self) -> bool:
+        """Whether texts and pairs are made up."""
+        return self.classification.toy
+
+
+SCALES = {
+    "smoke": Scale(
+        copying=CopyingScale(
+            length=5,
+            width=16,
+            steps=20,
+            reordered_steps=30,
+            batch=8,
+            seeds=dict.fromkeys(TASKS, 2),
+            uniform_seeds=1,
+            sequences=10,
+        ),
+        locality=LocalityScale(
+            length=6, words=5, hidden=8, steps=20, batch=16, seeds=2, every=10, early=2, sequences=20
+        ),
+        theory=TheoryScale(widths=(64, 1_024)),
+        classification=ClassificationScale(
+            data={
+                "sst": DataScale(steps=60, others=2, validation=30, sample=20),
+                "20news": DataScale(steps=20, others=1, validation=30, sample=20),
+            },
+            width=16,
+            hidden=8,
+            attention_width=8,
+            proxy_epochs=3,
+            proxy_width=8,
+            toy=True,
+        ),
+        heads=HeadsScale(
+            length=3,
+            width=8,
+            batch=8,
+            steps=10,
+            data_seeds=2,
+            wanted=2,
+            tried=4,
+            together=2,
+            pool=3,
+            combinations=2,
+            sequences=20,
+            every=5,
+            wave=2,
+        ),
+        translation=TranslationScale(
+            steps=10,
+            every=5,
+            batch=4,
+            bag_epochs=1,
+            validation_pairs=6,
+            training_pairs=4,
+            beams=2,
+            width=12,
+            iterations=(0, 1),
+            made_up={"words": 12, "longest": 6, "train": 40, "dev": 8},
+        ),
+    ),
+    "cpu": Scale(
+        copying=CopyingScale(
+            steps=200, seeds={"same": 20, "choice": 20, "mixture": 6, "reordered": 4}, uniform_seeds=2
+        ),
+        locality=LocalityScale(steps=2_000, seeds=3, early=30, sequences=200),
+        theory=TheoryScale(),
+        classification=ClassificationScale(
+            data={
+                "sst": DataScale(sample=500),
+                "20news": DataScale(steps=500, others=2, longest=120, sample=400),
+                "imdb": DataScale(steps=750, others=1, longest=100, train=10_000, validation=800, sample=300),
+                "sms": DataScale(steps=750, others=4, longest=60, validation=1_000, sample=400),
+                "ag_news": DataScale(steps=750, others=2, sample=400),
+                "amazon": DataScale(steps=750, others=2, longest=80, sample=300),
+            }
+        ),
+        # so small, within 150 steps some heads learn and some do not, as at length 40 within 200
+        heads=HeadsScale(length=20, width=128, batch=64, steps=150, wanted=10, tried=60, sequences=200),
+        translation=TranslationScale(
+            steps=7_000, every=1_000, bag_epochs=15, validation_pairs=200, training_pairs=100, uniform_seeds=(2,)
+        ),
+    ),
+    "paper": Scale(
+        copying=CopyingScale(),
+        locality=LocalityScale(),
+        theory=TheoryScale(),
+        classification=ClassificationScale(
+            data={name: DataScale(sample=4_000) for name in ("sst", "20news", "imdb", "sms", "ag_news", "amazon")}
+        ),
+        heads=HeadsScale(),
+        translation=TranslationScale(),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be chosen. Paths are given as text too, and stages as one text or as a list."""
+
+    stages: Annotated[Any, "Which to run now, with commas between them; those done before stay in the report."] = None
+    vectors: Annotated[Any, "What words begin as: a GloVe file, glove-50 (the package) or scratch."] = None
+    engine: Annotated[str, "local, or cores or ray, which spread the models to train over workers."] = "local"
+    data: Annotated[Any, "Where the data sets are, before $ATTNSCOPE_DATA."] = None

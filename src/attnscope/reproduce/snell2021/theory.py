@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...lab.data.copying import CopyingTask
 from ...lab.models.bag_of_words import BagOfWords
 from ...lab.models.word_translation import WordTranslation
 from ...lab.probes.optimal_attention import optimal_attention
+from .copying import CopyingTask
+from .training import with_seed
 
-WIDTHS = (64, 1_024, 16_384, 262_144)
 SEEDS = 4
 COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
 """γ of A.1, Eq. 29; the first word is right."""
@@ -26,7 +26,7 @@ COPIED, DRAWN = 8, 12
 STEPS, BATCH, RATE = 300, 64, 1e-2
 
 
-def theory(widths: Sequence[int] = WIDTHS, seeds: int = SEEDS) -> dict[str, pd.DataFrame]:
+def check_theory(widths: Sequence[int], seeds: int = SEEDS) -> dict[str, pd.DataFrame]:
     """The tables initial_gradient, counterexample, logistic and permutations; it takes some seconds."""
     return {
         "initial_gradient": initial_gradient(widths, seeds),
@@ -36,7 +36,7 @@ def theory(widths: Sequence[int] = WIDTHS, seeds: int = SEEDS) -> dict[str, pd.D
     }
 
 
-def initial_gradient(widths: Sequence[int] = WIDTHS, seeds: int = SEEDS) -> pd.DataFrame:
+def initial_gradient(widths: Sequence[int], seeds: int = SEEDS) -> pd.DataFrame:
     """Eq. 53 and 15 for growing width: a row for each width and seed.
 
     `logits_error` is the distance of dθ̂/dτ from 2(C - mean C), over the length of that; `printed_error` the same of
@@ -113,9 +113,7 @@ def logistic() -> pd.DataFrame:
     ids = torch.from_numpy(draw.integers(0, WORDS, (TEXTS, LONGEST)))
     real = torch.from_numpy(np.arange(LONGEST) < lengths[:, None])
     classes = torch.from_numpy(draw.integers(0, 2, TEXTS))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        proxy = BagOfWords(WORDS, 1).double()
+    proxy = with_seed(0, lambda: BagOfWords(WORDS, 1)).double()
     counts = torch.stack([((ids == word) & real).sum(1) / real.sum(1) for word in range(WORDS)], 1).double()
     table = torch.zeros(WORDS + 1, dtype=torch.float64, requires_grad=True)
     _descend(list(proxy.parameters()), lambda: proxy.class_loss(proxy(ids, real), classes))
@@ -171,9 +169,7 @@ def _permuted(task: CopyingTask, seed: int) -> Iterator[tuple[str, float]]:
     counts = WordTranslation.learned(source.tolist(), right.tolist(), words, words).counts.toarray()
     own = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
     yield "informative", float(np.abs(own / own.mean(1, keepdims=True) - 1).max())
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = BagOfWords(words, words)
+    model = with_seed(seed, lambda: BagOfWords(words, words))
     rule = torch.optim.Adam(model.parameters(), lr=RATE)
     everywhere = torch.ones(BATCH, task.length, dtype=torch.bool)
     losses = []

@@ -9,12 +9,12 @@ import sacrebleu
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.lab.data.translation import pair_batch, word_for_word
 from attnscope.lab.decoding import beam_search, greedy
 from attnscope.lab.models.bag_of_words import BagOfWords
 from attnscope.lab.models.seq2seq import TRANSLATION, Seq2Seq
 from attnscope.lab.models.word_translation import WordTranslation
-from attnscope.lab.translation_looks import (
+from attnscope.reproduce.snell2021.sentence_pairs import pair_batch, word_for_word
+from attnscope.reproduce.snell2021.snapshots import (
     QUANTITIES,
     TranslationLook,
     bag_rows,
@@ -25,7 +25,7 @@ from attnscope.lab.translation_looks import (
     translation_rows,
     translations,
 )
-from attnscope.lab.translation_training import train_translation, train_translation_bag
+from attnscope.reproduce.snell2021.training import train_translation, train_translation_bag
 
 TEXTS = word_for_word(words=6, shortest=2, longest=4, train=40, dev=5)
 

@@ -5,11 +5,13 @@ languages. Sources and targets end with eos; the decoder begins with bos.
 """
 
 import hashlib
+import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,9 +20,9 @@ from torch import Tensor
 
 from ...corpora import dataset_file
 from ...errors import BadInput
+from ...files import written_atomically
+from ...lab.vocabulary import FRAMED, Vocabulary
 from ...syntax.lines import numbered_lines
-from ..vocabulary import FRAMED, Vocabulary
-from .subwords import learned_subwords, plain_text
 
 SIZE = 8_000
 """Subwords, with the special tokens."""
@@ -85,13 +87,13 @@ def translated_texts(
     languages: tuple[str, str],
     parts: Mapping[str, Sequence[Pair]],
     size: int = SIZE,
-    kept: Path | None = None,
+    subwords_file: Path | None = None,
 ) -> TranslatedTexts:
-    """A data set of pairs of lines, source first; subwords are learned from the training part, or read from `kept`."""
+    """A data set of pairs of lines, source first; subwords are learned from the training part, or read from a file."""
     for part in PARTS:
         if not parts.get(part):
             raise BadInput(f"The data set {name} has no pairs of sentences for {part}.")
-    subwords = learned_subwords((line for pair in parts["train"] for line in pair), size, kept)
+    subwords = learn_subwords((line for pair in parts["train"] for line in pair), size, subwords_file)
     vocabulary = subwords.vocabulary
     columns = {part: [[pair[side] for pair in parts[part]] for side in (0, 1)] for part in PARTS}
     numbered = {
@@ -165,21 +167,24 @@ FILES = {"train": "train", "dev": "val"}
 
 
 def multi30k(
-    place: str | Path | None = None, source: str = "de", size: int = SIZE, kept: Path | None = None
+    place: str | Path | None = None, source: str = "de", size: int = SIZE, subwords_file: Path | None = None
 ) -> TranslatedTexts:
     """29,000 pairs to learn from and 1,014 to look at.
 
     The paper says English to German, but the authors' loader reads German first, and so does this by default. `place`
-    is where data sets lie, before $ATTNSCOPE_DATA; `kept` is a file for the subwords, which take a while to learn.
+    is where the data sets are, before $ATTNSCOPE_DATA; `subwords_file` keeps the subwords, which take a while to learn.
     """
+    parts = {part: read_multi30k(part, place, source) for part in PARTS}
+    target = LANGUAGES[1 - LANGUAGES.index(source)]
+    return translated_texts("multi30k", (source, target), parts, size, subwords_file)
+
+
+def read_multi30k(part: str, place: str | Path | None = None, source: str = "de") -> list[Pair]:
+    """The pairs of lines of a part."""
     if source not in LANGUAGES:
         raise BadInput(f"Multi30k is here in {' and '.join(LANGUAGES)}, so the source is not {source!r}.")
-    target = LANGUAGES[1 - LANGUAGES.index(source)]
-    parts = {
-        part: read_sides(*(dataset_file("multi30k", f"{file}.{language}", place) for language in (source, target)))
-        for part, file in FILES.items()
-    }
-    return translated_texts("multi30k", (source, target), parts, size, kept)
+    order = LANGUAGES if source == LANGUAGES[0] else LANGUAGES[::-1]
+    return read_sides(*(dataset_file("multi30k", f"{FILES[part]}.{language}", place) for language in order))
 
 
 # News Commentary v14 (WMT 2019), as its users have it: one table of two columns for a pair of languages.
@@ -192,7 +197,7 @@ SEED = 0
 
 
 def news_commentary(
-    file: str | Path, source: str | None = None, size: int = SIZE, kept: Path | None = None
+    file: str | Path, source: str | None = None, size: int = SIZE, subwords_file: Path | None = None
 ) -> TranslatedTexts:
     """Nine tenths of the pairs to learn from, one tenth, drawn at random, to look at (A.8).
 
@@ -215,7 +220,7 @@ def news_commentary(
     for number, pair in enumerate(pairs):
         parts["dev" if number in held_out else "train"].append(pair)
     first, second = languages[::-1] if turned else languages
-    return translated_texts(f"news-{first}-{second}", (first, second), parts, size, kept)
+    return translated_texts(f"news-{first}-{second}", (first, second), parts, size, subwords_file)
 
 
 def _pairs(path: Path) -> list[Pair]:
@@ -262,18 +267,18 @@ IWSLT_FILES = {"train": "train", "dev": "valid"}
 
 
 def iwslt(
-    folder: str | Path, source: str = "de", target: str = "en", size: int = SIZE, kept: Path | None = None
+    folder: str | Path, source: str = "de", target: str = "en", size: int = SIZE, subwords_file: Path | None = None
 ) -> TranslatedTexts:
     """Talks, 160,000 pairs to learn from and 7,000 to look at.
 
     The folder has the files that the usual preparation script leaves, before its own subwords: train.de, train.en,
-    valid.de and valid.en, one sentence in a line, as they are or packed as .gz. `kept` is a file for the subwords.
+    valid.de and valid.en, one sentence in a line, as they are or packed as .gz. `subwords_file` keeps the subwords.
     """
     parts = {
         part: read_sides(*(_file(Path(folder), f"{file}.{language}") for language in (source, target)))
         for part, file in IWSLT_FILES.items()
     }
-    return translated_texts("iwslt14", (source, target), parts, size, kept)
+    return translated_texts("iwslt14", (source, target), parts, size, subwords_file)
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -281,3 +286,89 @@ def _file(folder: Path, name: str) -> Path:
         if path.is_file():
             return path
     raise BadInput(f"There is no {name} or {name}.gz in {folder}: IWSLT'14 is two files for train and two for valid.")
+
+
+# Subwords by SentencePiece (Kudo & Richardson 2018): learned from lines, kept as one file, numbered as words are.
+
+
+SPACE = "\u2581"
+"""What stands at the beginning of a word in place of the space before it."""
+UNKNOWN = " \u2047 "
+"""What an unknown piece is written as, as the library does."""
+
+
+class Subwords:
+    """Lines as numbers of pieces and back; the special tokens pad, unk, bos and eos are numbers 0 to 3."""
+
+    def __init__(self, model: bytes) -> None:
+        library = sentencepiece_library()
+        try:
+            self._processor = library.SentencePieceProcessor(model_proto=model)
+        except RuntimeError:
+            raise BadInput("This is no model of SentencePiece, or it is damaged.") from None
+        pieces = [self._processor.id_to_piece(number) for number in range(self._processor.get_piece_size())]
+        if pieces[: len(FRAMED)] != list(FRAMED.values()):
+            raise BadInput(f"This model of SentencePiece does not begin with {', '.join(FRAMED.values())}.")
+        self.vocabulary = Vocabulary(pieces[len(FRAMED) :], special=FRAMED)
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """The numbers of the pieces of each line, without bos and eos."""
+        found: list[list[int]] = self._processor.encode(list(lines))
+        return found
+
+
+def learn_subwords(lines: Iterable[str], size: int, subwords_file: Path | None = None) -> Subwords:
+    """Subwords for these lines, `size` of them with the special tokens, or fewer where the lines give no more.
+
+    If the file is there, its subwords are taken, and the lines are not read; else they are written to it.
+    Learning 8,000 from the 58,000 lines of Multi30k takes about half a minute.
+    """
+    if subwords_file is not None and subwords_file.exists():
+        return Subwords(subwords_file.read_bytes())
+    model = _learn(lines, size)
+    if subwords_file is not None:
+        with written_atomically(subwords_file) as temporary:
+            temporary.write_bytes(model)
+    return Subwords(model)
+
+
+def _learn(lines: Iterable[str], size: int) -> bytes:
+    model = io.BytesIO()
+    numbers = {f"{name}_id": number for number, name in enumerate(FRAMED)}
+    pieces = {f"{name}_piece": token for name, token in FRAMED.items()}
+    try:
+        sentencepiece_library().SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            vocab_size=size,
+            hard_vocab_limit=False,
+            num_threads=1,  # the order of sums, and so the pieces, depend on it
+            minloglevel=2,
+            **numbers,
+            **pieces,
+        )
+    except RuntimeError as error:
+        raise BadInput(f"SentencePiece cannot learn {size} subwords from these lines: {error}.") from None
+    return model.getvalue()
+
+
+def plain_text(vocabulary: Vocabulary, numbers: Iterable[int]) -> str:
+    """The text of numbers of pieces: special tokens are left out, and an unknown one is ⁇.
+
+    >>> plain_text(Vocabulary(["▁a", "▁film", "s"], special=FRAMED), [2, 4, 5, 6, 3])
+    'a films'
+    """
+    silent = {vocabulary.number(name) for name in ("pad", "bos", "eos")}
+    unknown = vocabulary.number("unk")
+    spoken = [number for number in numbers if number not in silent]
+    pieces = zip(spoken, vocabulary.decode(spoken), strict=True)
+    return "".join(UNKNOWN if number == unknown else piece for number, piece in pieces).replace(SPACE, " ").strip()
+
+
+def sentencepiece_library() -> Any:
+    """The library, if it is installed."""
+    try:
+        import sentencepiece
+    except ImportError:
+        raise BadInput('Subwords need SentencePiece: pip install "attnscope[lab]".') from None
+    return sentencepiece

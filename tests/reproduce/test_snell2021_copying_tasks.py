@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.lab.data.copying import CopyingTask, copying_task
+from attnscope.reproduce.snell2021.copying import CopyingTask, copying_task
 
 ROWS = 200
 

@@ -1,15 +1,19 @@
-"""Training a recurrent classifier on texts of one's own: what is refused, and whose checkpoint is taken."""
+"""Training classifiers on texts of one's own: what is refused, whose checkpoint is taken, and what a proxy learns."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.lab.data import PackedTexts
+from attnscope.lab.data import PackedTexts, toy_polarity
 from attnscope.lab.models import RecurrentClassifier
-from attnscope.lab.recurrent_training import look_at, train_recurrent
+from attnscope.lab.models.bag_of_words import logistic_words, word_shares
 from attnscope.lab.vocabulary import FRAMED, Vocabulary
+from attnscope.reproduce.snell2021.snapshots import look_at
+from attnscope.reproduce.snell2021.training import mean_loss, train_bag, train_recurrent
 
 WORDS = Vocabulary(["good", "bad", "film"], special=FRAMED)
 
@@ -45,3 +49,21 @@ def test_what_cannot_be_learned_from_is_told(tmp_path: Path) -> None:
 def test_a_setting_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(BadInput, match="no setting 'widht': its settings are width, hidden"):
         made(widht=3)
+
+
+def test_without_a_penalty_it_is_logistic_regression(tmp_path: Path) -> None:
+    """A.10: both have the same optimum of the same convex loss, which has one here because the classes overlap."""
+    random = np.random.default_rng(0)
+    texts = [random.integers(0, 4, 6).tolist() for _ in range(400)]
+    labels = [int(random.random() < 1 / (1 + np.exp(3 * (text.count(0) - text.count(1)) / 3))) for text in texts]
+    packed = PackedTexts.of(texts, labels)
+    regression = logistic_words(packed, packed, 4, strengths=[1e8])
+    data = replace(toy_polarity(), train=packed, dev=packed)
+    bag = train_bag(data, tmp_path / "checkpoint", epochs=150, rate=0.02, width=8, batch=400)
+    shares = torch.from_numpy(word_shares(packed, 4).toarray())
+    signs = torch.tensor(labels).double() * 2 - 1
+    logits = shares @ torch.from_numpy(regression.weights) + regression.bias
+    assert mean_loss(bag, packed) == pytest.approx(float(-(signs * logits).sigmoid().log().mean()), abs=1e-4)
+    # shares sum to one, so that the weights are told up to a constant that the bias takes
+    ours, theirs = bag.word_weights()[:4, 0].numpy(), regression.weights
+    np.testing.assert_allclose(ours - ours.mean(), theirs - theirs.mean(), atol=0.1)

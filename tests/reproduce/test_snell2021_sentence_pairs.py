@@ -10,12 +10,14 @@ import sentencepiece
 
 from attnscope.corpora import dataset_file
 from attnscope.errors import BadInput
-from attnscope.lab.data.subwords import Subwords, learned_subwords, plain_text
-from attnscope.lab.data.translation import (
+from attnscope.reproduce.snell2021.sentence_pairs import (
+    Subwords,
     iwslt,
+    learn_subwords,
     multi30k,
     news_commentary,
     pair_batch,
+    plain_text,
     read_sides,
     translated_texts,
     translation_statistics,
@@ -33,7 +35,7 @@ PAIRS = [
 @pytest.fixture(scope="module")
 def subwords_file(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("subwords") / "kept.model"
-    learned_subwords((line for pair in PAIRS for line in pair), 60, path)
+    learn_subwords((line for pair in PAIRS for line in pair), 60, path)
     return path
 
 
@@ -49,14 +51,16 @@ def test_subwords_are_the_librarys_and_survive_the_disk(subwords_file) -> None:
 
 
 def test_kept_subwords_are_taken(subwords_file) -> None:
-    again = learned_subwords(iter(()), 60, subwords_file)
+    again = learn_subwords(iter(()), 60, subwords_file)
     assert again.vocabulary == Subwords(subwords_file.read_bytes()).vocabulary
     with pytest.raises(BadInput, match="no model of SentencePiece"):
         Subwords(b"not a model")
 
 
 def test_a_data_set_of_pairs(subwords_file) -> None:
-    texts = translated_texts("made up", ("de", "en"), {"train": PAIRS[:30], "dev": PAIRS[30:]}, kept=subwords_file)
+    texts = translated_texts(
+        "made up", ("de", "en"), {"train": PAIRS[:30], "dev": PAIRS[30:]}, subwords_file=subwords_file
+    )
     end = texts.vocabulary.number("eos")
     assert len(texts.train) == 30
     assert texts.dev.references == tuple(target for _, target in PAIRS[30:])
@@ -68,7 +72,7 @@ def test_a_data_set_of_pairs(subwords_file) -> None:
     assert table["validation_length"].item() == np.median([len(source) for source in texts.dev.sources])
     assert table["train_target_length"].item() == np.median([len(target) for target in texts.train.targets])
     with pytest.raises(BadInput, match="no pairs of sentences for dev"):
-        translated_texts("made up", ("de", "en"), {"train": PAIRS}, kept=subwords_file)
+        translated_texts("made up", ("de", "en"), {"train": PAIRS}, subwords_file=subwords_file)
 
 
 def test_a_batch_reads_what_is_right_one_step_later() -> None:
@@ -112,19 +116,19 @@ def test_iwslt_as_users_have_it(tmp_path, subwords_file) -> None:
             content = "".join(f"{pair[side]}\n" for pair in pairs)
             with gzip.open(tmp_path / f"{name}.{language}.gz", "wt", encoding="utf-8") as file:
                 file.write(content)
-    texts = iwslt(tmp_path, kept=subwords_file)
+    texts = iwslt(tmp_path, subwords_file=subwords_file)
     assert (len(texts.train), len(texts.dev), texts.languages) == (30, 6, ("de", "en"))
     with pytest.raises(BadInput, match=r"train\.fr"):
-        iwslt(tmp_path, target="fr", kept=subwords_file)
+        iwslt(tmp_path, target="fr", subwords_file=subwords_file)
 
 
 def test_news_commentary_as_it_is_downloaded(tmp_path, subwords_file) -> None:
     path = tmp_path / "news-commentary-v14.de-en.tsv"
     lines = [f"{source}\t{target}" for source, target in PAIRS] + ["", "12.5\t12,5", "ein mann\t", "2019 –\t2019 –"]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    texts = news_commentary(path, kept=subwords_file)
+    texts = news_commentary(path, subwords_file=subwords_file)
     assert (texts.name, len(texts.train), len(texts.dev)) == ("news-de-en", 32, 4)
-    turned = news_commentary(path, source="en", kept=subwords_file)
+    turned = news_commentary(path, source="en", subwords_file=subwords_file)
     assert (turned.name, turned.languages) == ("news-en-de", ("en", "de"))
     assert {*turned.train.references, *turned.dev.references} == {source for source, _ in PAIRS}
     with pytest.raises(BadInput, match="not named like"):
@@ -139,14 +143,14 @@ def test_multi30k_as_it_is(subwords_file) -> None:
     except BadInput as missing:
         pytest.skip(str(missing))
     # a few subwords serve here, since learning 8,000 takes half a minute
-    texts = multi30k(kept=subwords_file)
+    texts = multi30k(subwords_file=subwords_file)
     assert (len(texts.train), len(texts.dev), texts.languages) == (29_000, 1_014, ("de", "en"))
     assert texts.dev.references[0] == "A group of men are loading cotton onto a truck"
-    assert multi30k(source="en", kept=subwords_file).languages == ("en", "de")
+    assert multi30k(source="en", subwords_file=subwords_file).languages == ("en", "de")
     with pytest.raises(BadInput, match="not 'fr'"):
         multi30k(source="fr")
 
 
 def test_what_sentencepiece_cannot_learn_is_told() -> None:
     with pytest.raises(BadInput, match="cannot learn"):
-        learned_subwords(io.StringIO(""), 60)
+        learn_subwords(io.StringIO(""), 60)

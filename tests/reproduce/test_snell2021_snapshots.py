@@ -10,7 +10,8 @@ from torch import nn
 from attnscope.engine import save_checkpoint
 from attnscope.errors import BadInput
 from attnscope.lab.probes import Probe
-from attnscope.lab.snapshots import (
+from attnscope.lab.train import Measurement, train
+from attnscope.reproduce.snell2021.snapshots import (
     Snapshot,
     SnapshotProbe,
     best_snapshot,
@@ -18,7 +19,6 @@ from attnscope.lab.snapshots import (
     load_snapshots,
     save_snapshot,
 )
-from attnscope.lab.train import Measurement, train
 
 
 def snapshot(step: int, accuracy: float) -> Snapshot:

@@ -1,0 +1,254 @@
+"""The claims on agreements and on what the paper derives, each with the rule by which it is judged."""
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pandas as pd
+from scipy.stats import norm
+
+from ..claims import Finding, Judge, Unmeasured, claim
+from .claims import CERTAIN, Evidence
+from .paper import TABLE_5, TABLE_10, TABLE_11, TITLES
+
+# On every data set: how far quantities agree, and what that is worth.
+
+
+HALF = 0.5
+"""ξ is not trivial where it is at least this share of the way from guessing to the end of training."""
+ALIKE = 0.10
+"""How far A(β_uf, β_log) may be from A(β_uf, β_px) for both to be called alike; the paper's differ by .07 at most."""
+CLASSIFIED = ("sst", "20news", "imdb", "amazon", "ag_news", "sms")
+ALL = (*CLASSIFIED, "multi30k")
+PAIRS = {
+    "agreement-alpha-beta-uf": (
+        "attention_uniform",
+        "Attention looks where β of uniform attention is highest, A(α, β_uf)",
+    ),
+    "agreement-beta-uf-proxy": ("uniform_proxy", "β of uniform attention is that of a bag of words, A(β_uf, β_px)"),
+    "agreement-saliency-beta-uf": ("saliency_uniform", "Salient words are those with the highest β_uf, A(Δ, β_uf)"),
+    "agreement-alpha-beta": ("attention_lexical", "Attention looks where β of another seed is highest, A(α, β)"),
+}
+"""Claims on agreements by their names: the pair in tables, and what is claimed."""
+NOT_IN_PAPER = "not in the paper"
+
+
+def _in_table_5(figures: Callable[[Any], str]) -> Callable[[str], str]:
+    """The paper's figures of a data set, where it has it."""
+    return lambda data: figures(TABLE_5[data]) if data in TABLE_5 else NOT_IN_PAPER
+
+
+def _agreement_claim(name: str) -> Callable[[Judge], Judge]:
+    pair, claimed = PAIRS[name]
+    return claim(
+        lambda data: f"{name}-{data}",
+        says=lambda data: f"{claimed}, on {TITLES[data]}.",
+        rule="at its best checkpoint it is above chance, the lower end of a 95% interval that allows for the choice of "
+        "the best checkpoint",
+        paper=_in_table_5(lambda row: f"{getattr(row, pair)} (baseline {row.chance})"),
+        each=ALL,
+        pair=pair,
+    )
+
+
+@_agreement_claim("agreement-alpha-beta-uf")
+@_agreement_claim("agreement-beta-uf-proxy")
+@_agreement_claim("agreement-saliency-beta-uf")
+@_agreement_claim("agreement-alpha-beta")
+def above_chance(evidence: Evidence, data: str, pair: str) -> Finding:
+    """Whether an agreement at its best checkpoint is above chance, given that it is the best of so many."""
+    curve, best = evidence.curve(data, pair), evidence.best(data, pair)
+    # the level is shared among the checkpoints, because the highest of many is taken
+    width = float(norm.isf(CERTAIN / 2 / len(curve))) * best["error"]
+    here = (
+        f"{_percent(best['agreement'])} (chance {_percent(best['chance'])}) at step {int(best['step'])}, "
+        f"at the end {_percent(curve['agreement'].iloc[-1])}"
+    )
+    return Finding(here, bool(best["agreement"] - width > best["chance"]), _with_one_seed(evidence, data, pair))
+
+
+@claim(
+    lambda data: f"xi-nontrivial-{data}",
+    says=lambda data: (
+        f"A model whose attention agrees with the finished one as β_uf does has learned much of {TITLES[data]}."
+    ),
+    rule="ξ(α, β_uf) is at least half of the way from guessing to ξ*",
+    paper=_in_table_5(lambda row: f"{row.context_attention_uniform} of {row.best}"),
+    kind="reading",
+    each=ALL,
+)
+def nontrivial_context(evidence: Evidence, data: str) -> Finding:
+    """Whether ξ is at least half of the way from guessing to the end of training."""
+    row = evidence.context(data, "attention_uniform")
+    if not row["best"] > row["trivial"]:
+        raise Unmeasured(
+            f"The models end with {_percent(row['best'])} and guessing gives {_percent(row['trivial'])}: nothing was "
+            "learned of which a share could be told."
+        )
+    way = (row["performance"] - row["trivial"]) / (row["best"] - row["trivial"])
+    star = "" if row["reached"] else "*"
+    here = f"{_percent(row['performance'])}{star} of {_percent(row['best'])}, guessing gives {_percent(row['trivial'])}"
+    return Finding(here, bool(way >= HALF), "" if row["reached"] else "* No checkpoint agrees more.")
+
+
+# On the data sets of texts.
+
+
+@claim(
+    lambda data: f"frozen-beta-below-{data}",
+    says=lambda data: (
+        f"On {TITLES[data]} attention that learns while all else is frozen agrees less with the usual one than β_uf."
+    ),
+    rule="the best A(α, α_fr) is below the best A(α, β_uf)",
+    paper=lambda data: (
+        f"{TABLE_10[data]:g} against {TABLE_5[data].attention_uniform:.0f}" if data in TABLE_10 else NOT_IN_PAPER
+    ),
+    each=CLASSIFIED,
+)
+def frozen_below(evidence: Evidence, data: str) -> Finding:
+    """Whether attention that learns alone agrees less with the usual attention than β of uniform attention does."""
+    frozen, uniform = evidence.best(data, "attention_frozen"), evidence.best(data, "attention_uniform")
+    here = f"{_percent(frozen['agreement'])} against {_percent(uniform['agreement'])}"
+    return Finding(here, bool(frozen["agreement"] < uniform["agreement"]))
+
+
+@claim(
+    lambda data: f"logistic-agrees-{data}",
+    says=lambda data: f"On {TITLES[data]} logistic regression agrees with β_uf as the proxy does.",
+    rule=f"A(β_uf, β_log) and A(β_uf, β_px) differ by no more than {100 * ALIKE:.0f} points",
+    paper=lambda data: "{:g} (proxy), {:g} (logistic)".format(*TABLE_11[data]) if data in TABLE_11 else NOT_IN_PAPER,
+    each=CLASSIFIED,
+)
+def logistic_agrees(evidence: Evidence, data: str) -> Finding:
+    """Whether logistic regression agrees with β of uniform attention about as well as the proxy does."""
+    proxy, logistic = evidence.best(data, "uniform_proxy"), evidence.best(data, "uniform_logistic")
+    here = f"{_percent(proxy['agreement'])} (proxy), {_percent(logistic['agreement'])} (logistic)"
+    return Finding(here, bool(abs(logistic["agreement"] - proxy["agreement"]) <= ALIKE))
+
+
+@claim(
+    "beta-uf-agreement-rises-then-falls",
+    says="A(α, β_uf) first rises and then falls while β_uf is trained.",
+    rule="on every data set of texts that was run, its highest checkpoint lies more than two standard errors of the "
+    "difference above both the first and the last",
+    paper="on all data sets (A.7)",
+)
+def rises_then_falls(evidence: Evidence) -> Finding:
+    """Whether A(α, β_uf) is clearly highest between the first and the last checkpoint, on every data set run."""
+    shown, holds = [], True
+    for data in CLASSIFIED:
+        try:
+            curve, best = evidence.curve(data, "attention_uniform"), evidence.best(data, "attention_uniform")
+        except Unmeasured:
+            continue
+        ends = [curve["agreement"].iloc[0], curve["agreement"].iloc[-1]]
+        errors = [math.hypot(best["error"], curve["error"].iloc[place]) for place in (0, -1)]
+        holds &= all(best["agreement"] - end > 2 * error for end, error in zip(ends, errors, strict=True))
+        shown.append(
+            f"{data} {_percent(ends[0])}, {_percent(best['agreement'])} at {int(best['step'])}, {_percent(ends[1])}"
+        )
+    if not shown:
+        raise Unmeasured("No data set was run.")
+    return Finding("; ".join(shown), holds)
+
+
+@claim(
+    "sms-seeds-disagree",
+    says="On SMS two seeds do not agree on where to look.",
+    rule="A(α, α̂) at the end is less beyond chance than on every other data set of texts that was run",
+    paper="did not correlate much (A.9)",
+    data="sms",
+)
+def seeds_disagree(evidence: Evidence, data: str) -> Finding:
+    """Whether two seeds agree less on where to look, beyond chance, on this data set than on each other one run."""
+
+    def beyond(name: str) -> float:
+        last = evidence.curve(name, "attention_attention").iloc[-1]
+        return float((last["agreement"] - last["chance"]) / (1 - last["chance"]))
+
+    own, others = beyond(data), {}
+    for name in CLASSIFIED:
+        if name != data:
+            with suppress(Unmeasured):
+                others[name] = beyond(name)
+    if not others:
+        raise Unmeasured("No other data set was run.")
+    here = f"{own:.2f} of what is beyond chance; {', '.join(f'{name} {value:.2f}' for name, value in others.items())}"
+    return Finding(here, all(own < value for value in others.values()))
+
+
+def _with_one_seed(evidence: Evidence, data: str, pair: str) -> str:
+    try:
+        best = evidence.best(data, pair, seeds="same")
+    except Unmeasured:
+        return ""
+    return f"With both from one seed: {_percent(best['agreement'])} at best."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+# What the paper derives, judged by numbers.
+
+
+SHARP = 1e-5
+"""How far two probabilities may differ that are the same in theory."""
+NEAR = 0.05
+"""The relative difference that the largest width may leave."""
+CLEAR = 1e-3
+
+
+@claim(
+    "proxy-is-logistic",
+    says="The proxy is a logistic regression on counts divided by the length (A.10).",
+    rule=f"trained to their ends without a penalty, both give every text the same probability to {SHARP:g}",
+    paper="proved",
+    kind="derived",
+)
+def proxy_is_logistic(evidence: Evidence) -> Finding:
+    """Whether the proxy and a logistic regression give each text the same probability."""
+    worst = float(_theory(evidence, "logistic")["difference"].abs().max())
+    return Finding(f"largest difference {worst:.1g}", worst <= SHARP)
+
+
+@claim(
+    "initial-gradient-is-cooccurrence",
+    says="The proxy's logits begin to move by the co-occurrence table, 2(C - mean C) (Eq. 53).",
+    rule=f"the relative difference falls with every width, to below {NEAR:.0%} at the largest",
+    paper="proved for endless width; its Eq. 15 says the same of probabilities, where a factor 1/|O| is missing",
+    kind="derived",
+)
+def gradient_is_cooccurrence(evidence: Evidence) -> Finding:
+    """Whether the first change of the logits nears the co-occurrence table as the model grows wider."""
+    table = _theory(evidence, "initial_gradient")
+    errors = table.groupby("width")["logits_error"].mean().sort_index()
+    last = table[table["width"] == table["width"].max()]
+    shown = ", ".join(f"{width:,} wide {100 * error:.1f}%" for width, error in errors.items())
+    note = (
+        f"Of probabilities the slope is {last['probabilities_slope'].mean():.3f}, which is 1/|O| = "
+        f"{last['one_over_outputs'].iloc[0]:.3f} and not the 1 of Eq. 15."
+    )
+    return Finding(shown, bool((errors.diff().dropna() < 0).all() and errors.iloc[-1] < NEAR), note)
+
+
+@claim(
+    "optimal-attention-may-avoid-largest-beta",
+    says="The best attention may leave out the place with the largest β (A.1).",
+    rule=f"in the paper's example the optimum has less than {CLEAR:g} there and one half on each of the others",
+    paper=".5 on each of the other two",
+    kind="derived",
+)
+def avoids_largest(evidence: Evidence) -> Finding:
+    """Whether the best attention of the paper's example leaves out the place with the largest β."""
+    table = _theory(evidence, "counterexample")
+    largest = table["lexical"].idxmax()
+    others = table.drop(index=largest)["attention"]
+    shown = ", ".join(f"β {row.lexical:.3f}: {row.attention:.3f}" for row in table.itertuples())
+    holds = table.loc[largest, "attention"] < CLEAR and bool(((others - 0.5).abs() < CLEAR).all())
+    return Finding(shown, bool(holds))
+
+
+def _theory(evidence: Evidence, table: str) -> pd.DataFrame:
+    return evidence.rows("The theory was not checked.", table)

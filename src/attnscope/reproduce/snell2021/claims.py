@@ -1,0 +1,287 @@
+"""The claims on copying, on several heads and on locality, each with the rule by which it is judged.
+
+The rules were written before any run was done. A review made some stricter when copying was half done and none of them
+had a result yet: heads that are the same count once, β must be known before it is compared, ξ needs a run that does
+better than guessing, and an agreement falls where it does so by two errors of the difference, not of the peak alone.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from scipy.stats import fisher_exact
+
+from .. import claims as shared
+from ..claims import Finding, Unmeasured, claim
+
+# What the claims are judged on: the tables that each stage gives, by their names.
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence(shared.Evidence):
+    """Everything that was measured; a table is not there where its stage was not run.
+
+    Tables: copying, heads and locality, as their stages give them; agreements, with a row for each data set, part, pair
+    of quantities, variant of seeds and checkpoint; contexts; and those of theory. `missing` says of a data set, by its
+    name, why it was not run.
+    """
+
+    def rows(self, reason: str, table: str, **labels: Any) -> pd.DataFrame:
+        """The rows of a table with these labels; where there are none, this is why a claim has no verdict."""
+        try:
+            return self.where(table, **labels)
+        except Unmeasured:
+            raise Unmeasured(reason) from None
+
+    def curve(self, data: str, pair: str, seeds: str = "two") -> pd.DataFrame:
+        """An agreement on validation data over the checkpoints of training."""
+        reason = self.missing.get(data, f"{data} was not run.")
+        labels = {"data": data, "pair": pair, "part": "validation", "seeds": seeds}
+        return self.rows(reason, "agreements", **labels).sort_values("step")
+
+    def best(self, data: str, pair: str, seeds: str = "two") -> "pd.Series[float]":
+        """The checkpoint at which an agreement is highest, as the paper reports it."""
+        curve = self.curve(data, pair, seeds)
+        return curve.loc[curve["agreement"].idxmax()]
+
+    def context(self, data: str, pair: str) -> "pd.Series[float]":
+        """ξ of an agreement on validation data, by accuracy."""
+        reason = self.missing.get(data, f"{data} was not run.")
+        labels = {"pair": pair, "seeds": "two", "part": "validation", "by": "agreement", "measure": "accuracy"}
+        return self.rows(reason, "contexts", data=data, **labels).iloc[0]
+
+
+LEARNED = 0.95
+"""The accuracy from which a task counts as learned."""
+CERTAIN = 0.05
+KNOWN = 1.0
+"""How much higher, in nats, log β is at the right place than elsewhere where words are known at all."""
+SAME_LEXICAL = 0.1
+"""How far apart, in nats, log β at the right place may be for two tasks to be called the same."""
+MOSTLY, SURELY = 0.8, 0.9
+"""Shares of the combinations of heads that learn."""
+BEGUN = 1.0
+"""The log-odds at the keyword rise this far above the mean before an order is read."""
+ABOUT = 0.5
+"""Two log-odds are about equal where they differ by less than this share of the distance beside them."""
+LEARNS = f"accuracy of at least {LEARNED}"
+SOME_FAIL = (
+    f"at least one seed ends without an {LEARNS}, and more than with 40 of 60 words (Fisher's exact test, p < .05)"
+)
+
+# Copying (Figure 3), and an output in a fixed other order (section 6.2).
+
+
+@claim(
+    "copy-40-of-60-always-learns",
+    says="Copying is learned by every seed where each sequence has 40 of 60 words.",
+    rule=f"every seed ends with an {LEARNS}",
+    paper="20 of 20 seeds",
+    task="choice",
+)
+def always_learns(evidence: Evidence, task: str) -> Finding:
+    """Whether every seed has learned the task at the last check."""
+    last = _last(evidence, task)
+    here = f"{_count_learned(last)}, at step {_step(evidence, task)}"
+    return Finding(here, bool((last >= LEARNED).all()), _when(evidence, task))
+
+
+@claim(
+    "copy-permutation-sometimes-fails",
+    says="Copying is sometimes not learned where each sequence is a permutation of the same 40 words.",
+    rule=SOME_FAIL,
+    paper="some of 20 seeds (Figure 3)",
+    task="same",
+    control="choice",
+)
+@claim(
+    "mixture-sometimes-fails",
+    says="Copying is sometimes not learned where each sequence is a permutation of one of two sets of 40 words.",
+    rule=SOME_FAIL,
+    paper="some of 20 seeds (Figure 3)",
+    task="mixture",
+    control="choice",
+)
+def sometimes_fails(evidence: Evidence, task: str, control: str) -> Finding:
+    """Whether some seed fails, and more fail than in the control, by Fisher's exact test."""
+    ends, controls = _last(evidence, task), _last(evidence, control)
+    failed, p = [int((part < LEARNED).sum()) for part in (ends, controls)], _fewer_learn(ends, controls)
+    here = f"{failed[0]} of {len(ends)} fail against {failed[1]} of {len(controls)}, p {p:.2g}"
+    if (ends < LEARNED).all():
+        here += "; that some learn is not seen"
+    return Finding(here, failed[0] > 0 and p < CERTAIN, _when(evidence, task))
+
+
+@claim(
+    "fixed-permutation-fails",
+    says="An output in a fixed other order is never learned, where copying always is.",
+    rule=f"no seed ever has an {LEARNS}, and every seed of copying ends with one",
+    paper="always fails",
+    task="reordered",
+    control="choice",
+)
+def always_fails(evidence: Evidence, task: str, control: str) -> Finding:
+    """Whether no seed ever learns the task, and every seed learns the control."""
+    best, controls = _runs(evidence, task).groupby("seed")["accuracy"].max(), _last(evidence, control)
+    here = (
+        f"best accuracies {_numbers(best)} by step {_step(evidence, task)}; {_count_learned(controls)} of the control "
+        f"by step {_step(evidence, control)}"
+    )
+    return Finding(here, bool((best < LEARNED).all() and (controls >= LEARNED).all()))
+
+
+@claim(
+    "beta-uf-same-for-copy-and-permutation",
+    says="Under uniform attention β is the same for copying and for that other order.",
+    rule=f"log β at the right place ends within {SAME_LEXICAL} of that of copying, in every seed, where it is at least "
+    f"{KNOWN:g} above that elsewhere in both",
+    paper="exactly the same",
+    tasks=("choice", "reordered"),
+)
+def same_lexical(evidence: Evidence, tasks: tuple[str, str]) -> Finding:
+    """Whether log β at the right place, under uniform attention, ends the same in both tasks, seed by seed."""
+    reason = "Uniform attention was not trained on copying."
+    uniform = [evidence.rows(reason, "copying", task=task, attention="uniform") for task in tasks]
+    ends = [rows.sort_values("step").groupby("seed").last() for rows in uniform]
+    both = ends[0].index.intersection(ends[1].index)
+    if both.empty:
+        raise Unmeasured("Uniform attention was not trained on both tasks.")
+    right = [end.loc[both, "lexical_right"] for end in ends]
+    if any((end.loc[both, "lexical_right"] - end.loc[both, "lexical_other"] < KNOWN).any() for end in ends):
+        raise Unmeasured("Under uniform attention the right words were not learned, so that there is no β to compare.")
+    top = [end.loc[both, "lexical_top"] for end in ends]
+    here = (
+        f"log β at the right place {_numbers(right[0])} against {_numbers(right[1])}; largest there in "
+        f"{_numbers(top[0])} against {_numbers(top[1])} of the words"
+    )
+    return Finding(here, bool(((right[0] - right[1]).abs() <= SAME_LEXICAL).all()))
+
+
+def _runs(evidence: Evidence, task: str) -> pd.DataFrame:
+    return evidence.rows("Copying was not run.", "copying", task=task, attention="learned").sort_values("step")
+
+
+def _last(evidence: Evidence, task: str) -> "pd.Series[float]":
+    return _runs(evidence, task).groupby("seed")["accuracy"].last()
+
+
+def _step(evidence: Evidence, task: str) -> int:
+    return int(_runs(evidence, task)["step"].max())
+
+
+def _when(evidence: Evidence, task: str) -> str:
+    """At which check the seeds that learned had done so."""
+    rows = _runs(evidence, task)
+    first = rows[rows["accuracy"] >= LEARNED].groupby("seed")["step"].min()
+    return f"Learned by step {first.median():g} in the median, {first.max():g} at the latest." if len(first) else ""
+
+
+def _fewer_learn(few: "pd.Series[float]", many: "pd.Series[float]") -> float:
+    """The p of Fisher's exact test for fewer of the first that learn than of the second."""
+    table = [[int((part < LEARNED).sum()), int((part >= LEARNED).sum())] for part in (few, many)]
+    return float(fisher_exact(table, alternative="greater").pvalue)
+
+
+def _count_learned(accuracies: "pd.Series[float]") -> str:
+    return f"{int((accuracies >= LEARNED).sum())} of {len(accuracies)} learn"
+
+
+def _numbers(values: "pd.Series[float]") -> str:
+    return ", ".join(f"{value:.2f}" for value in values)
+
+
+# Several heads (Figure 6).
+
+
+@claim(
+    "eight-bad-heads-fail",
+    says="A model of eight heads that each fail alone mostly fails.",
+    rule=f"more than half of the combinations never have an {LEARNS}",
+    paper="likely to fail (Figure 6)",
+)
+def bad_heads_fail(evidence: Evidence) -> Finding:
+    """Whether most combinations of eight bad heads fail."""
+    best = _best_of_combinations(evidence, "bad")
+    return Finding(_count_learned(best), float((best < LEARNED).mean()) > 0.5)
+
+
+@claim(
+    "one-good-head-suffices",
+    says="One head that learns alone is enough for the model to learn.",
+    rule=f"at least {MOSTLY:.0%} of the combinations learn, and more than of eight bad heads (Fisher's exact test, "
+    "p < .05)",
+    paper="likely to learn (Figure 6)",
+)
+def good_head_suffices(evidence: Evidence) -> Finding:
+    """Whether most combinations with one good head learn, and more than without."""
+    with_one, without = _best_of_combinations(evidence, "good"), _best_of_combinations(evidence, "bad")
+    p = _fewer_learn(without, with_one)
+    here = f"{_count_learned(with_one)} against {_count_learned(without)} without, p {p:.2g}"
+    return Finding(here, bool((with_one >= LEARNED).mean() >= MOSTLY and p < CERTAIN))
+
+
+@claim(
+    "random-eight-learn",
+    says="Eight heads at random nearly always learn.",
+    rule=f"at least {SURELY:.0%} of the combinations learn",
+    paper="with very high probability (Figure 6)",
+)
+def random_heads_learn(evidence: Evidence) -> Finding:
+    """Whether nearly all combinations of eight random heads learn."""
+    best = _best_of_combinations(evidence, "random")
+    return Finding(_count_learned(best), bool((best >= LEARNED).mean() >= SURELY))
+
+
+def _best_of_combinations(evidence: Evidence, kind: str) -> "pd.Series[float]":
+    """The best accuracy of each combination of heads of a kind; one that was drawn twice is one."""
+    reason = "Several heads were not run, or too few heads of this kind were found."
+    return evidence.rows(reason, "heads", kind=kind).groupby("heads")["accuracy"].max()
+
+
+# Locality (Figure 7).
+
+
+@claim(
+    "locality-early",
+    says="At first β is highest at the keyword, then one further, and as low at the end as on average (Hypothesis 2).",
+    rule=f"so in every seed at the first check where the keyword is {BEGUN:g} above the mean; the last two are as low "
+    "where they differ by less than half of the distance above",
+    paper="so (Figure 7)",
+)
+def local_at_first(evidence: Evidence) -> Finding:
+    """Hypothesis 2 in every seed, at the first check where the keyword has clearly risen."""
+    first = {}
+    for seed, rows in _by_seed(evidence).items():
+        risen = rows[rows["keyword"] - rows["mean"] >= BEGUN]
+        if risen.empty:
+            raise Unmeasured(f"In seed {seed} the log-odds at the keyword never rose by {BEGUN:g} above the mean.")
+        first[seed] = risen.iloc[0]
+    return _in_order(first, ("keyword", "after", "mean", "last"))
+
+
+@claim(
+    "locality-late-last-state",
+    says="After long training it is highest at the end, then one behind the keyword, and at the keyword as on average "
+    "(Observation 3).",
+    rule="so in every seed at the last check, by the same measure",
+    paper="so (Figure 7)",
+)
+def last_state_at_end(evidence: Evidence) -> Finding:
+    """Observation 3 in every seed, at the last check."""
+    last = {seed: rows.iloc[-1] for seed, rows in _by_seed(evidence).items()}
+    return _in_order(last, ("last", "after", "mean", "keyword"))
+
+
+def _by_seed(evidence: Evidence) -> dict[Any, pd.DataFrame]:
+    return dict(iter(evidence.rows("Locality was not run.", "locality").sort_values("step").groupby("seed")))
+
+
+def _in_order(by_seed: "dict[Any, pd.Series[float]]", names: tuple[str, str, str, str]) -> Finding:
+    """Whether in each seed the first lies above the second, that above the third, and the fourth is about the third."""
+    shown, holds = [], True
+    for seed, row in by_seed.items():
+        first, second, third, fourth = (float(row[name]) for name in names)
+        holds &= first > second > third and abs(fourth - third) < ABOUT * (second - third)
+        values = ", ".join(f"{name} {float(row[name]):.1f}" for name in names)
+        shown.append(f"seed {seed}, step {int(row['step'])}: {values}")
+    return Finding(f"log-odds in {'; '.join(shown)}", holds)
