@@ -73,18 +73,16 @@ class Papers(TyperGroup):
 
 reproduce = typer.Typer(
     cls=Papers,
-    help="Run a paper again: its figures and tables, and each claim judged here, the paper's number beside ours.",
+    help="Run a paper again: its figures and tables, and each claim judged here, the paper's number beside ours."
+    "\n\nExample: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019",
     no_args_is_help=True,
     add_completion=False,
 )
 
 
 @reproduce.callback()
-def _introduce() -> None:
-    """Run a paper again: its figures and tables, and each claim judged here, the paper's number beside ours.
-
-    Example: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019
-    """
+def _reproduce() -> None:
+    """Without this typer would make a command of a group that has none of its own."""
 
 
 def _command_of(experiment: "Experiment") -> Callable[..., None]:

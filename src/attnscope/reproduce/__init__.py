@@ -9,7 +9,7 @@ from .experiment import Experiment as Experiment
 from .writing import Reproduction as Reproduction
 from .writing import compare as compare
 
-PAPERS = ("vig2019", "abnar2020", "wu2020", "sun2020", "snell2021")
+PAPERS = ("vig2019", "abnar2020", "sun2020", "wu2020", "snell2021")
 
 
 class _Experiments(Mapping[str, Experiment]):

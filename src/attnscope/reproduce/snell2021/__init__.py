@@ -1,3 +1,3 @@
-"""How attention is learned, from word knowledge to where to look (Snell et al. 2021)."""
+"""Snell et al. (2021): how attention is learned, from word knowledge to where to look."""
 
 from .experiment import reproduce_snell2021 as reproduce_snell2021
