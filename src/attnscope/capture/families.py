@@ -30,9 +30,10 @@ WITHOUT_LIMIT = frozenset({"t5", "mt5", "umt5", "bloom"})
 PROMPT_TYPES = frozenset({"paligemma"})
 """Families whose processor marks a prompt with token types of zero, which say that it is read in both directions."""
 
-CODES_OF_SOUND = frozenset(
-    {"dia", "kyutai_speech_to_text", "musicgen", "musicgen_decoder", "musicgen_melody", "musicgen_melody_decoder"}
-)
+CODES_IN_ROWS = frozenset({"musicgen", "musicgen_decoder", "musicgen_melody", "musicgen_melody_decoder"})
+"""Families that take the codes of a sound as rows, one for each codebook, where others have a batch."""
+
+CODES_OF_SOUND = CODES_IN_ROWS | {"dia", "kyutai_speech_to_text"}
 """Families that read or write several codes of a sound at each position, which no tokenizer makes of a text."""
 
 NOTES = {

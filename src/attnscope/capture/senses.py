@@ -16,6 +16,7 @@ from ..record.checks import looks_causal
 from .card import card_of
 from .collect import Collector
 from .encoding import encode_ids
+from .families import CODES_IN_ROWS
 from .forward import attention_gradients, observed_run
 from .generation import GREEDY_TOKENS, decoder_start
 from .outcomes import resolved_target, target_value
@@ -120,7 +121,9 @@ def _checked(reader: Reader, inputs: Mapping[str, Any]) -> dict[str, Any]:
             batch[name] = batch[name].to(reader.model.dtype)
     main = {name: value for name, value in batch.items() if isinstance(value, Tensor) and value.ndim > 1}
     if not main or any(
-        len(value) != 1 for name, value in main.items() if value.ndim < 5 and not _is_packed(name, batch)
+        len(value) != _rows(reader, name)
+        for name, value in main.items()
+        if value.ndim < 5 and not _is_packed(name, batch)
     ):
         raise BadInput("inputs= takes one picture, sound or text at a time, with a batch axis of one in front.")
     return batch
@@ -129,6 +132,14 @@ def _checked(reader: Reader, inputs: Mapping[str, Any]) -> dict[str, Any]:
 def _is_packed(name: str, batch: Mapping[str, Any]) -> bool:
     """Whether this input has a row for each patch of a picture, and no batch axis: its grid says where it ends."""
     return name in PACKED and any(isinstance(batch.get(grid), Tensor) for grid in GRIDS)
+
+
+def _rows(reader: Reader, name: str) -> int:
+    """How many rows one sound, picture or text has: MusicGen has its codebooks behind each other in the batch axis."""
+    config = reader.model.config
+    codes = "decoder_input_ids" if config.is_encoder_decoder else "input_ids"
+    books = getattr(getattr(config, "decoder", config), "num_codebooks", 1)
+    return books if name == codes and config.model_type in CODES_IN_ROWS else 1
 
 
 def _with_decoder_inputs(reader: Reader, batch: dict[str, Any], stack: Stack) -> dict[str, Any]:
@@ -196,7 +207,7 @@ def stack_reads_text(reader: Reader, stack: Stack) -> bool:
 
 
 def _text(reader: Reader, ids: Tensor) -> Named:
-    if ids.ndim != 2:  # Dia and Kyutai's models read codes of a sound, several at each position
+    if ids.ndim != 2 or len(ids) > 1:  # codes of a sound, several at each position, as in Dia and MusicGen
         return _numbered("position", ids.shape[1])
     listed = ids[0].tolist()
     if reader.given_tokenizer is None:
@@ -255,7 +266,7 @@ def _readout(reader: Reader, queries: Named, stack: Stack) -> Float[Tensor, " qu
 
 def _logits(reader: Reader, output: Any) -> Float[Tensor, " outcome"] | None:
     logits = getattr(output, "logits", None)
-    if logits is None or reader.task == "encoder":
+    if logits is None or reader.task == "encoder" or len(logits) > 1:  # a row for each codebook of a sound
         return None
     if logits.ndim == 2:
         return logits[0]  # type: ignore[no-any-return]

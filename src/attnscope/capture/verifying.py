@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
-from .watching import AttentionCall, Observer, implementation_of, on_interface, restored
+from .watching import AttentionCall, Observer, implementation_of, on_interface, restored, unobserved_eager
 
 Verify = Literal["once", "always", "never"]
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -85,17 +85,32 @@ class SelfCheck:
         largest = max(differences, default=0.0)
         implementation = implementation_of(self.model)
         if not largest <= _tolerance(TOLERANCES, self.expected):
-            raise BadInput(
-                f"{self._family} answers differently with its eager attention, which is recorded, and as it was loaded"
-                f" ({implementation}): by {largest:.2g} of its size, so the record would be of another model. Load it"
-                ' with attn_implementation="eager", or pass verify="never" to record it all the same.'
-            )
+            raise BadInput(self._difference(found, largest, implementation))
         _verified[self.model.base_model] = {
             "answers_against": implementation,
             "answers_differ_by": largest,
             "layers": self.layers,
             "weights_times_values_differ_by": self.largest if self.products is None else None,
         }
+
+    def _difference(self, found: Mapping[str, Tensor], largest: float, implementation: str) -> str:
+        """The sentence for answers that differ: whether transformers itself has them differ, with nobody looking on."""
+        with torch.no_grad(), unobserved_eager(self.model) as model:
+            unobserved = _answers(model(**self.batch), self.batch)
+        own = unobserved.keys() == found.keys() and all(
+            torch.equal(answer.nan_to_num(), unobserved[name].nan_to_num()) for name, answer in found.items()
+        )
+        whose = ", by the code of transformers itself (it is so when nothing observes it too)" if own else ""
+        if math.isnan(largest) and not any(bool(answer.isnan().any()) for answer in self.expected.values()):
+            return (
+                f"{self._family} answers with what is not a number where its attention is eager, which is what can be"
+                f" recorded, and with numbers as it was loaded ({implementation}){whose}: it cannot be recorded."
+            )
+        return (
+            f"{self._family} answers differently with its eager attention, which is recorded, and as it was loaded"
+            f" ({implementation}): by {largest:.2g} of its size{whose}, so the record would be of another model. Load"
+            ' it with attn_implementation="eager", or pass verify="never" to record it all the same.'
+        )
 
     @property
     def _family(self) -> str:

@@ -223,10 +223,23 @@ def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[...
         raise BadInput(
             f'{flash.__name__} is built without attention weights: load the model with attn_implementation="eager".'
         )
+    through_interface = on_interface(model)
+    with _eager(model, _Watch(observer if through_interface else None, stacks_of(model))):
+        yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
+
+
+@contextmanager
+def unobserved_eager(model: PreTrainedModel) -> Iterator[PreTrainedModel]:
+    """Within this, the model runs with transformers' own eager attention, and nobody looks on."""
+    with _eager(model, _Watch(None, {})):
+        yield model
+
+
+@contextmanager
+def _eager(model: PreTrainedModel, watch: _Watch) -> Iterator[None]:
+    """Within this, every configuration of the model says `eager` to this thread."""
     for config in _configurations(model):
         _let_configurations_listen(type(config))
-    through_interface = on_interface(model)
-    watch = _Watch(observer if through_interface else None, stacks_of(model))
     with restored(model):
         hooks = [
             model.register_forward_pre_hook(watch.entered),
@@ -234,7 +247,7 @@ def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[...
         ]
         token = _watching.set(watch)
         try:
-            yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
+            yield
         finally:
             _watching.reset(token)
             for hook in hooks:
