@@ -12,8 +12,7 @@ from transformers.pytorch_utils import Conv1D
 
 from ..errors import BadInput
 from ..record.attention import Stack
-from .families import output_projection
-from .stacks import layer_numbers
+from .families import layer_numbers, output_projection
 from .watching import AttentionCall
 
 SINK = "[sink]"

@@ -13,11 +13,11 @@ import transformers
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
-from .adapters import adapter_in, with_adapter, without_wrapper
+from .answers import POOLINGS, Pooling, Task, checked_task, outcome_labels, pooling_of_sentence_encoder, task_of
+from .checkpoints import adapter_in, check_vocabulary, complete_model, tokenizer_at, with_adapter, without_wrapper
+from .families import is_decoder_only
+from .hugging_face import HuggingFaceReader
 from .model import InstrumentedModel
-from .reader import reader_of
-from .vocabulary import check_vocabulary, tokenizer_at
-from .weights import complete_model
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Models that come with the package, as ordinary folders; `load("demo")` is one of them."""
@@ -81,10 +81,40 @@ def load(
     else:
         raise BadInput(f"load takes a name, a folder or a Hugging Face model, not {type(model).__name__}.")
     tokenizer = _checked_tokenizer(tokenizer, loaded, beside, place)
-    reader = reader_of(loaded, tokenizer, task, readout, labels)
+    reader = _reader(loaded, tokenizer, task, readout, labels)
     if beside[0]:
         loaded.config.name_or_path = beside[0]  # a base with an adapter is called by the adapter
     return InstrumentedModel(reader)
+
+
+def _reader(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+    task: str | None,
+    readout: str | None,
+    labels: Sequence[str] | None,
+) -> HuggingFaceReader:
+    """Find out what a model is for; what the user says overrides what is found."""
+    found = task_of(model) if task is None else checked_task(task)
+    if readout is not None and readout not in POOLINGS:
+        raise BadInput(f"A read-out is {', '.join(POOLINGS)}, not {readout!r}.")
+    return HuggingFaceReader(
+        model=model,
+        given_tokenizer=tokenizer,
+        task=found,
+        pooling=readout or _own_pooling(model, found),
+        labels=tuple(outcome_labels(model, labels)) if found == "classifier" else None,
+    )
+
+
+def _own_pooling(model: PreTrainedModel, task: Task) -> Pooling:
+    if task == "encoder" and (pooling := pooling_of_sentence_encoder(model.config.name_or_path or "")):
+        return pooling
+    if model.config.is_encoder_decoder or is_decoder_only(model):
+        return "last"
+    if task == "classifier":
+        return "mean" if getattr(model.config, "classifier_pooling", "cls") == "mean" else "first"
+    return "mask" if task == "masked_lm" else "mean"
 
 
 def _checked_tokenizer(

@@ -4,11 +4,18 @@ Two comparisons, on the very input that is recorded. The answers: the observed r
 the attention implementation the model was loaded with. The weights: of every attention module, weights x values against
 what the module's attention put out, before its output projection. Families off the AttentionInterface do not show
 their values; there the weights that are returned must be the ones the model multiplied with something.
+
+What was found stands on the card of a record, with the model, its numbers, the versions and the date.
 """
 
 import math
+import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -18,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
+from .families import NOTES
 from .watching import AttentionCall, Observer, implementation_of, on_interface, restored, unobserved_eager
 
 Verify = Literal["once", "always", "never"]
@@ -32,6 +40,7 @@ PIECE = 2**20
 """How many numbers are compared at a time."""
 
 _verified: WeakKeyDictionary[nn.Module, dict[str, Any]] = WeakKeyDictionary()
+PACKAGES = ("attnscope", "torch", "transformers", "tokenizers")
 
 
 def verification_of(model: PreTrainedModel) -> dict[str, Any] | None:
@@ -201,3 +210,50 @@ def _relative_difference(found: Tensor, expected: Tensor) -> float:
 
 def _tolerance(tolerances: Mapping[torch.dtype, float], answers: Mapping[str, Tensor]) -> float:
     return max((tolerances.get(answer.dtype, 1e-1) for answer in answers.values()), default=0.0)
+
+
+# ---- the card of a record
+
+
+def card_of(model: nn.Module) -> dict[str, Any]:
+    """What a reader needs to make the record again; a local folder gives its name, not its path.
+
+    A module of the user's own has no name but that of its class.
+    """
+    kind = type(model).__name__
+    if not isinstance(model, PreTrainedModel):
+        dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
+        named = {"model": kind, "revision": None}
+        found: dict[str, Any] = {"attention_implementation": "the module's own"}
+    else:
+        name = str(model.config.name_or_path or kind)
+        dtype = _dtype_of(model)
+        named = {
+            "model": Path(name).name if Path(name).is_dir() else name,
+            "revision": getattr(model.config, "_commit_hash", None),
+        }
+        found = {"attention_implementation": "eager", "verified": verification_of(model)}
+        if model.config.model_type in NOTES:
+            found["note"] = NOTES[model.config.model_type]
+    return {
+        **named,
+        "class": kind,
+        "dtype": str(dtype).removeprefix("torch."),
+        **found,
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _dtype_of(model: PreTrainedModel) -> torch.dtype:
+    """What the model computes in: under autocast that is not what its weights are kept in."""
+    device = model.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else model.dtype
+
+
+@cache
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ..capture import InstrumentedModel, load
-from ..capture.card import card_of
+from ..capture.verifying import card_of
 from ..engine import UNFINISHED, Store, check_recipe
 from ..errors import BadInput
 from ..numerals import counted
@@ -194,7 +194,7 @@ def self_attention(model: InstrumentedModel) -> Stack:
 
 def identity(model: InstrumentedModel) -> dict[str, str]:
     """Tells a model from any other: its name, and a fingerprint of its settings, weights and tokens."""
-    settings = model.model.config.to_dict()
+    settings = model.hugging_face.model.config.to_dict()
     for changing in ("_name_or_path", "transformers_version"):
         settings.pop(changing, None)
     words = sorted(model.tokenizer.get_vocab().items(), key=lambda entry: entry[1])
