@@ -219,3 +219,45 @@ def test_a_token_without_a_name_is_called_by_its_number(tiny):
 def test_half_characters_get_one_sentence(tiny, text):
     with pytest.raises(attnscope.BadInput, match=r"half of one \(U\+D"):
         tiny.load("bert").record(text)
+
+
+@pytest.mark.parametrize("truncation", [True, "longest_first", "only_first"])
+def test_truncation_of_one_text_is_that_of_transformers(tiny, truncation):
+    model = tiny.load("bert")
+    text = " ".join(["the", "key", "to"] * 20)
+    expected = tuple(model.tokenizer(text, truncation=truncation, max_length=40).tokens())
+    assert model.tokens(text, truncation=truncation) == expected
+    assert model.record(text, truncation=truncation).tokens == expected
+    assert next(model.records([text], truncation=truncation)).tokens == expected
+
+
+@pytest.mark.parametrize("truncation", [True, "longest_first", "only_first", "only_second"])
+def test_truncation_of_a_pair_is_that_of_transformers(tiny, truncation):
+    model = tiny.load("bert")
+    pair = (" ".join(["the", "key"] * 13), " ".join(["a", "boy", "that"] * 9))
+    expected = tuple(model.tokenizer(*pair, truncation=truncation, max_length=40).tokens())
+    assert len(expected) == 40
+    assert model.record(pair, truncation=truncation).tokens == expected
+
+
+@pytest.mark.parametrize("truncation", [False, "do_not_truncate"])
+def test_without_truncation_a_long_text_is_refused(tiny, truncation):
+    model = tiny.load("bert")
+    text = " ".join(["the"] * 60)
+    with pytest.raises(attnscope.BadInput, match="62 tokens and the model reads at most 40"):
+        model.record(text, truncation=truncation)
+    assert len(model.record(text, truncation=truncation, truncate=True).tokens) == 40
+
+
+@pytest.mark.parametrize("truncation", ["only_third", ""])
+def test_other_truncations_are_refused(tiny, truncation):
+    with pytest.raises(attnscope.BadInput, match="True, False or one of longest_first, only_first, only_second"):
+        tiny.load("bert").record("the key", truncation=truncation)
+
+
+def test_what_a_strategy_cannot_cut_is_refused(tiny):
+    model = tiny.load("bert")
+    long = " ".join(["the"] * 60)
+    for text in (long, (long, "the key")):
+        with pytest.raises(attnscope.BadInput, match=r"truncation='only_second'|at most 40"):
+            model.record(text, truncation="only_second")

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -216,13 +217,14 @@ def without_wrapper(model: Any) -> Any:
 
 
 def tokenizer_at(names: Sequence[str], place: Mapping[str, Any]) -> PreTrainedTokenizerBase:
-    """The tokenizer at the first of these names that has one.
+    """The tokenizer at the first of these names that has one, in the subfolder of the model or above it.
 
     Where a folder has none, transformers makes up a tokenizer that knows nothing but its special tokens.
     """
-    for name in filter(None, names):
+    above = {option: value for option, value in place.items() if option != "subfolder"}
+    for name, where_in in product(filter(None, names), [place] if above == place else [place, above]):
         try:
-            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(name, **place)
+            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(name, **where_in)
         except Exception:  # noqa: BLE001, S112 # without its files, each class of tokenizer fails in a way of its own
             continue
         if _knows_words(tokenizer):

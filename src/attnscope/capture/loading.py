@@ -27,6 +27,8 @@ SHARD_INDEX = "model.safetensors.index.json"
 LONGEST_NAME = 4096
 LONGEST_PART = 255
 """No folder has a longer path, nor a part of it more bytes; no name on the hub comes near either."""
+PLANS = ("auto", "balanced", "balanced_low_0", "sequential")
+"""Values of `device_map` by which the parts of a model go where there is room."""
 PLACE_OPTIONS = ("token", "subfolder", "cache_dir", "local_files_only", "force_download", "proxies")
 """Options of transformers that say where files are: for the weights, the configuration and the tokenizer alike."""
 
@@ -75,8 +77,11 @@ def load(
         loaded, beside = model, [str(model.config.name_or_path)]
     elif isinstance(model, (str, Path)):
         name = _checked_name(str(model))
+        dtype = options.pop("torch_dtype", None) if dtype is None else dtype  # as transformers called it before
         if dtype is not None:
             options["dtype"] = dtype
+        if device is not None and options.get("device_map") is not None:
+            raise BadInput("device= puts the whole model in one place, device_map= each of its parts: give one.")
         loaded, beside = _loaded(name, device, place, _prefixes(allow_missing), options)
     else:
         raise BadInput(f"load takes a name, a folder or a Hugging Face model, not {type(model).__name__}.")
@@ -172,7 +177,7 @@ def _loaded(
     options: dict[str, Any],
 ) -> tuple[PreTrainedModel, list[str]]:
     """The model, and the names at which its tokenizer may be found."""
-    on_cpu = _checked_device(device)
+    on_cpu = _checked_device(device) and _maps_to_cpu(options.get("device_map"))
     adapter = adapter_in(name)
     base = name if adapter is None else _checked_name(adapter.base)
     with _in_one_sentence(base):
@@ -199,6 +204,14 @@ def _checked_device(device: str | torch.device | None) -> bool:
         return torch.device(device).type == "cpu"
     except (RuntimeError, AssertionError, TypeError, ValueError):
         raise BadInput(f"There is no device {str(device)!r} here: leave device= out to stay on the CPU.") from None
+
+
+def _maps_to_cpu(device_map: Any) -> bool:
+    """Whether a `device_map` of transformers leaves all of a model on the CPU; `"auto"` does where nothing else is."""
+    if isinstance(device_map, str) and device_map in PLANS:
+        return not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    places = device_map.values() if isinstance(device_map, Mapping) else [device_map]
+    return all(place is None or str(place).startswith(("cpu", "disk")) for place in places)
 
 
 def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, Any]) -> PreTrainedConfig:
