@@ -1,10 +1,12 @@
 """Progress in a log: a line now and then, and none on a terminal."""
 
+import logging
 import sys
 import threading
 from types import SimpleNamespace
 
 import pytest
+import transformers
 
 from attnscope import progress
 
@@ -70,3 +72,23 @@ def test_each_method_has_lines_in_a_log_once_it_takes_its_time(
             clock.append(now)
             watch(name, done, 9)
     assert capsys.readouterr().err == "blank_out: 3 of 9\nblank_out: 8 of 9\n"
+
+
+def test_the_libraries_chatter_is_as_before_when_the_work_is_done() -> None:
+    chatter, hub = transformers.logging, logging.getLogger("huggingface_hub")
+    before = (chatter.get_verbosity(), chatter.is_progress_bar_enabled(), hub.level)
+    chatter.set_verbosity_info()
+    chatter.enable_progress_bar()
+    hub.setLevel(logging.INFO)
+    try:
+        with pytest.raises(ValueError, match="in the midst"), progress.working("Loading"):
+            assert (chatter.get_verbosity(), chatter.is_progress_bar_enabled()) == (logging.ERROR, False)
+            assert hub.level == logging.ERROR
+            raise ValueError("in the midst")
+        assert (chatter.get_verbosity(), chatter.is_progress_bar_enabled()) == (logging.INFO, True)
+        assert hub.level == logging.INFO
+    finally:
+        chatter.set_verbosity(before[0])
+        if not before[1]:
+            chatter.disable_progress_bar()
+        hub.setLevel(before[2])

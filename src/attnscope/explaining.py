@@ -13,7 +13,7 @@ from rich.text import Text
 from .attribution.blank_out import blank_groups
 from .attribution.choosing import Method, every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
-from .capture import InstrumentedModel, ModuleModel, load
+from .capture import InstrumentedModel, load
 from .errors import BadInput
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
@@ -61,7 +61,7 @@ class Explanation:
 
 @checked
 def explain(
-    model: str | InstrumentedModel | ModuleModel,
+    model: str | InstrumentedModel,
     text: TextInput,
     methods: Sequence[str] | None = None,
     query: int | None = None,
@@ -108,7 +108,7 @@ def explain(
 
 def _compared(
     record: AttentionRecord,
-    model: InstrumentedModel | ModuleModel,
+    model: InstrumentedModel,
     methods: Sequence[str] | None,
     by: str,
     options: Mapping[str, Any],
@@ -142,7 +142,7 @@ def _told(watch: Watch | None, name: str) -> Callable[[int, int], None]:
     return lambda done, whole: None if watch is None else watch(name, done, whole)
 
 
-def _quantity(name: str, model: InstrumentedModel | ModuleModel) -> dict[str, str]:
+def _quantity(name: str, model: InstrumentedModel) -> dict[str, str]:
     """What of the outcome a method follows here.
 
     Blank-out goes over to log-odds where the probability hardly moves. The logit of a word has no meaning of its own,
@@ -156,7 +156,7 @@ def _quantity(name: str, model: InstrumentedModel | ModuleModel) -> dict[str, st
 
 
 def predicted_seconds(
-    record: AttentionRecord, model: InstrumentedModel | ModuleModel, methods: Mapping[str, Method], by: str
+    record: AttentionRecord, model: InstrumentedModel, methods: Mapping[str, Method], by: str
 ) -> dict[str, float]:
     """About how long each slow method will take here, told from one run of the model, which is timed."""
     passes = {
@@ -192,7 +192,7 @@ def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]
 
 
 def record_with_everything(
-    model: InstrumentedModel | ModuleModel, text: TextInput, target: str | None = None, truncate: bool = False
+    model: InstrumentedModel, text: TextInput, target: str | None = None, truncate: bool = False
 ) -> AttentionRecord:
     """A record with gradients and values, as far as this model gives them."""
     # without a head, the sum of what is read out is all there is

@@ -226,15 +226,22 @@ def told_in_log(what: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output."""
+    """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output meanwhile."""
     with waiting(what):
         from transformers.utils import logging as chatter
 
+        hub = logging.getLogger("huggingface_hub")
+        verbosity, level, bars = chatter.get_verbosity(), hub.level, chatter.is_progress_bar_enabled()
         chatter.disable_progress_bar()
         chatter.set_verbosity_error()
-        # it tells each of its tries to reach a hub that is not there
-        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-        yield
+        hub.setLevel(logging.ERROR)  # it tells each of its tries to reach a hub that is not there
+        try:
+            yield
+        finally:
+            chatter.set_verbosity(verbosity)
+            hub.setLevel(level)
+            if bars:
+                chatter.enable_progress_bar()
 
 
 @contextmanager

@@ -87,19 +87,19 @@ def test_pairs_have_words_of_their_own(tiny):
 
 
 def test_words_already_split_keep_their_borders(byte_level):
-    encoded = encode(byte_level, ["unbelievable", "cabinets"], None, truncate=False)
+    encoded = encode(byte_level, ["unbelievable", "cabinets"], None)
     assert set(encoded.word_ids) == {0, 1}
     assert len(encoded) > 2
 
 
 def test_words_of_byte_level_pieces(byte_level):
-    encoded = encode(byte_level, "the cabinets 你好 😀", None, truncate=False)
+    encoded = encode(byte_level, "the cabinets 你好 😀", None)
     assert len(set(encoded.word_ids)) == 4
     assert "".join(text for text in readable(encoded.tokens) if text != "·") == "the cabinets 你好 😀"
 
 
 def test_generated_ids_get_the_words_of_their_text(byte_level):
-    encoded = encode(byte_level, "the cabinets are here", None, truncate=False)
+    encoded = encode(byte_level, "the cabinets are here", None)
     again = encode_ids(byte_level, encoded.inputs["input_ids"].tolist())
     assert again.word_ids == encoded.word_ids
     assert again.tokens == encoded.tokens
@@ -108,7 +108,7 @@ def test_generated_ids_get_the_words_of_their_text(byte_level):
 def test_a_tokenizer_without_words_is_read_by_its_markers(without_pre_tokenizer):
     encoding = without_pre_tokenizer("the key to")
     assert set(encoding.word_ids(0)) == {0}
-    encoded = encode(without_pre_tokenizer, "the key to", None, truncate=False)
+    encoded = encode(without_pre_tokenizer, "the key to", None)
     assert len(set(encoded.word_ids)) == 3
     assert encoded.word_ids == tuple(sorted(encoded.word_ids))
 
@@ -116,14 +116,14 @@ def test_a_tokenizer_without_words_is_read_by_its_markers(without_pre_tokenizer)
 def test_slow_tokenizer_gives_words_and_special_tokens():
     tokenizer = SlowTokenizer()
     assert not tokenizer.is_fast
-    encoded = encode(tokenizer, "the key [MASK]", None, truncate=False)
+    encoded = encode(tokenizer, "the key [MASK]", None)
     content = [token for token, quiet in zip(encoded.tokens, encoded.special, strict=True) if not quiet]
     assert content[:6] == ["t", "##h", "##e", "k", "##e", "##y"]
     words = [word for word in encoded.word_ids if word is not None]
     assert words[:6] == [0, 0, 0, 1, 1, 1]
-    pair = encode(tokenizer, ("the", "the"), None, truncate=False)
+    pair = encode(tokenizer, ("the", "the"), None)
     assert sorted({word for word in pair.word_ids if word is not None}) == [0, 1]
-    split = encode(tokenizer, ["the", "key"], None, truncate=False)
+    split = encode(tokenizer, ["the", "key"], None)
     assert [word for word in split.word_ids if word is not None] == [0, 0, 0, 1, 1, 1]
 
 
@@ -200,13 +200,13 @@ def test_markers_of_a_chat_are_special_and_parts_of_no_word(byte_level):
     tokenizer = copy.deepcopy(byte_level)
     tokenizer.add_tokens(["<|im_start|>", "<|im_end|>"], special_tokens=True)
     tokenizer.bos_token = "<|im_start|>"
-    encoded = encode(tokenizer, "<|im_start|>the key<|im_end|>", None, truncate=False)
+    encoded = encode(tokenizer, "<|im_start|>the key<|im_end|>", None)
     markers = [token.startswith("<|") for token in encoded.tokens]
     assert markers == list(encoded.special)
     assert markers[0]
     assert markers[-1]
     assert [word is None for word in encoded.word_ids] == markers
-    assert encode(tokenizer, "<|im_start|>", None, truncate=False).special == (True,)  # a prompt of its own
+    assert encode(tokenizer, "<|im_start|>", None).special == (True,)  # a prompt of its own
 
 
 def test_a_token_without_a_name_is_called_by_its_number(tiny):
@@ -219,3 +219,45 @@ def test_a_token_without_a_name_is_called_by_its_number(tiny):
 def test_half_characters_get_one_sentence(tiny, text):
     with pytest.raises(attnscope.BadInput, match=r"half of one \(U\+D"):
         tiny.load("bert").record(text)
+
+
+@pytest.mark.parametrize("truncation", [True, "longest_first", "only_first"])
+def test_truncation_of_one_text_is_that_of_transformers(tiny, truncation):
+    model = tiny.load("bert")
+    text = " ".join(["the", "key", "to"] * 20)
+    expected = tuple(model.tokenizer(text, truncation=truncation, max_length=40).tokens())
+    assert model.tokens(text, truncation=truncation) == expected
+    assert model.record(text, truncation=truncation).tokens == expected
+    assert next(model.records([text], truncation=truncation)).tokens == expected
+
+
+@pytest.mark.parametrize("truncation", [True, "longest_first", "only_first", "only_second"])
+def test_truncation_of_a_pair_is_that_of_transformers(tiny, truncation):
+    model = tiny.load("bert")
+    pair = (" ".join(["the", "key"] * 13), " ".join(["a", "boy", "that"] * 9))
+    expected = tuple(model.tokenizer(*pair, truncation=truncation, max_length=40).tokens())
+    assert len(expected) == 40
+    assert model.record(pair, truncation=truncation).tokens == expected
+
+
+@pytest.mark.parametrize("truncation", [False, "do_not_truncate"])
+def test_without_truncation_a_long_text_is_refused(tiny, truncation):
+    model = tiny.load("bert")
+    text = " ".join(["the"] * 60)
+    with pytest.raises(attnscope.BadInput, match="62 tokens and the model reads at most 40"):
+        model.record(text, truncation=truncation)
+    assert len(model.record(text, truncation=truncation, truncate=True).tokens) == 40
+
+
+@pytest.mark.parametrize("truncation", ["only_third", ""])
+def test_other_truncations_are_refused(tiny, truncation):
+    with pytest.raises(attnscope.BadInput, match="True, False or one of longest_first, only_first, only_second"):
+        tiny.load("bert").record("the key", truncation=truncation)
+
+
+def test_what_a_strategy_cannot_cut_is_refused(tiny):
+    model = tiny.load("bert")
+    long = " ".join(["the"] * 60)
+    for text in (long, (long, "the key")):
+        with pytest.raises(attnscope.BadInput, match=r"truncation='only_second'|at most 40"):
+            model.record(text, truncation="only_second")

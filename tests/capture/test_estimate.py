@@ -58,14 +58,14 @@ def test_what_does_not_fit_into_memory_is_refused_before_running(tiny, monkeypat
     passes = []
     model.model.register_forward_hook(lambda *_: passes.append(1))
     needed = model.estimate("the dogs see").peak_bytes
-    monkeypatch.setattr("attnscope.capture.estimate.available_bytes", lambda: needed - 1)
+    monkeypatch.setattr("attnscope.capture.request.available_bytes", lambda: needed - 1)
     for ask in (model.record, lambda text: list(model.records([text]))):
         with pytest.raises(attnscope.BadInput, match=r'Recording 3 tokens takes about .*heads="mean".*window='):
             ask("the dogs see")
     assert passes == []
-    monkeypatch.setattr("attnscope.capture.estimate.available_bytes", lambda: needed)
+    monkeypatch.setattr("attnscope.capture.request.available_bytes", lambda: needed)
     assert model.record("the dogs see").tokens == ("the", "dogs", "see")
-    monkeypatch.setattr("attnscope.capture.estimate.available_bytes", lambda: None)
+    monkeypatch.setattr("attnscope.capture.request.available_bytes", lambda: None)
     assert model.record("the dogs see").tokens == ("the", "dogs", "see")
 
 

@@ -7,7 +7,7 @@ from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
 import attnscope
-from attnscope.capture.outcomes import resolved_target
+from attnscope.capture.answers import resolved_target
 from attnscope.errors import BadInput
 
 

@@ -537,3 +537,21 @@ def test_outcomes_that_are_judged_alone_have_sigmoids():
     torch.testing.assert_close(record.embedding_gradients, expected[0], atol=1e-6, rtol=1e-4)
     with pytest.raises(BadInput, match="softmax or sigmoid"):
         attnscope.instrument(module, tokenize=tokenize, probabilities="hardmax")
+
+
+def test_what_only_hugging_face_models_can_is_refused_in_a_sentence() -> None:
+    model = attnscope.instrument(Single(), tokenize=tokenize)
+    assert isinstance(model, attnscope.InstrumentedModel)
+    for call in (
+        lambda: model.record(inputs={"ids": torch.ones(1, 2)}),
+        lambda: model.record("a b c", window=2),
+        lambda: model.estimate([3]),
+        lambda: model.tokenizer,
+        lambda: attnscope.survey(model, ["the key"]),
+    ):
+        with pytest.raises(BadInput, match="this is for Hugging Face models"):
+            call()
+    with pytest.raises(BadInput, match="does not generate text"):
+        model.record_generation("a b")
+    with pytest.raises(BadInput, match="writes no text"):
+        model.record("a b", text_target="c")

@@ -357,3 +357,90 @@ def test_learned_prompts_are_refused(tiny):
     wrapped = peft.get_peft_model(tiny.build("llama"), settings)
     with pytest.raises(attnscope.BadInput, match="learned prompts"):
         attnscope.load(wrapped, tokenizer=tiny.tokenizer("plain"))
+
+
+# ---- what transformers takes is passed on
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("revision", "v1"),
+        ("token", "hf_secret"),
+        ("subfolder", "inner"),
+        ("cache_dir", "somewhere"),
+        ("local_files_only", True),
+    ],
+)
+def test_where_files_are_is_passed_on_to_all_that_reads_files(folder, monkeypatch, option, value):
+    seen = {}
+    kinds = (transformers.AutoConfig, transformers.BertForSequenceClassification, transformers.AutoTokenizer)
+    if option == "subfolder":
+        (folder / value).mkdir()
+        for file in [file for file in folder.iterdir() if file.is_file()]:
+            file.rename(folder / value / file.name)
+    for kind in kinds:
+        plain = kind.from_pretrained
+
+        def noted(*given, kind=kind, plain=plain, **options):
+            seen[kind] = options.get(option)
+            return plain(*given, **options)
+
+        monkeypatch.setattr(kind, "from_pretrained", noted)
+    assert attnscope.load(folder, **{option: value}).record("the key").tokens == ("[CLS]", "the", "key", "[SEP]")
+    assert seen == dict.fromkeys(kinds, value)
+
+
+def test_a_tokenizer_may_lie_above_the_subfolder_of_the_model(folder):
+    (folder / "inner").mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).rename(folder / "inner" / name)
+    assert attnscope.load(folder, subfolder="inner").task == "classifier"
+
+
+@pytest.mark.parametrize("option", ["dtype", "torch_dtype"])
+@pytest.mark.parametrize("value", [torch.bfloat16, "bfloat16"])
+def test_dtype_is_passed_on(folder, option, value):
+    assert attnscope.load(folder, **{option: value}).model.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("device_map", ["cpu", {"": "cpu"}, "auto"])
+def test_device_map_is_passed_on(folder, monkeypatch, device_map):
+    seen = []
+    plain = transformers.BertForSequenceClassification.from_pretrained
+
+    def noted(*given, **options):
+        seen.append((options["device_map"], options["dtype"]))
+        return plain(*given, **options)
+
+    expected = attnscope.load(folder).record("the key").weights
+    monkeypatch.setattr(transformers.BertForSequenceClassification, "from_pretrained", noted)
+    torch.testing.assert_close(attnscope.load(folder, device_map=device_map).record("the key").weights, expected)
+    assert seen == [(device_map, torch.float32 if device_map != "auto" or not torch.cuda.is_available() else "auto")]
+
+
+def test_a_model_mapped_to_other_devices_keeps_the_dtype_of_its_file(folder, monkeypatch):
+    seen = {}
+
+    def noted(_name, **options):
+        seen.update(options)
+        raise OSError("there is no such device here")
+
+    monkeypatch.setattr(transformers.BertForSequenceClassification, "from_pretrained", noted)
+    _refusal(folder, device_map={"bert": 0, "classifier": "cpu"})
+    assert seen["dtype"] == "auto"
+    assert seen["device_map"] == {"bert": 0, "classifier": "cpu"}
+    assert "give one." in _refusal(folder, device_map="auto", device="cpu")
+
+
+def test_quantization_config_is_passed_on(folder, monkeypatch):
+    seen = {}
+
+    def noted(_name, **options):
+        seen.update(options)
+        raise ImportError("a library that quantises is not here")
+
+    monkeypatch.setattr(transformers.BertForSequenceClassification, "from_pretrained", noted)
+    wished = transformers.BitsAndBytesConfig(load_in_8bit=True)
+    assert "quantises is not here" in _refusal(folder, quantization_config=wished)
+    assert seen["quantization_config"] is wished

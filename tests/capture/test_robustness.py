@@ -11,7 +11,7 @@ from tokenizers import normalizers
 from transformers import BertForSequenceClassification
 
 import attnscope
-from attnscope.capture.batching import windows
+from attnscope.capture.encoding import windows
 
 
 def test_two_handles_on_one_model_in_two_threads(tiny):

@@ -248,3 +248,17 @@ def test_codes_of_a_sound_are_numbered(tiny: SimpleNamespace) -> None:
     assert record.tokens == tuple(f"position {place}" for place in range(5))
     with pytest.raises(BadInput, match="several codes of a sound"):
         model.record(tiny.texts[0])
+
+
+def test_codes_in_rows_are_one_sound(tiny: SimpleNamespace) -> None:
+    inner = made("MusicgenForCausalLM", "MusicgenDecoderConfig", **SMALL, num_codebooks=4, vocab_size=60, ffn_dim=48)
+    model = attnscope.load(inner, tokenizer=tiny.tokenizer("plain"))
+    codes = torch.arange(24).reshape(4, 6)
+    record = model.record(inputs={"input_ids": codes})
+    inner.set_attn_implementation("eager")
+    with torch.no_grad():
+        expected = torch.cat(inner(codes, output_attentions=True).attentions)
+    torch.testing.assert_close(record.weights, expected)
+    assert (record.tokens, record.prediction) == (tuple(f"position {place}" for place in range(6)), ())
+    with pytest.raises(BadInput, match="one picture, sound or text at a time"):
+        model.record(inputs={"input_ids": codes[:3]})

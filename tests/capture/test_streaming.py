@@ -29,7 +29,7 @@ def stack_of(model: InstrumentedModel) -> str:
 
 
 def encoded(model: InstrumentedModel, texts: list[str]) -> list[Encoded]:
-    return [encode(model.tokenizer, text, None, truncate=False) for text in texts]
+    return [encode(model.tokenizer, text, None) for text in texts]
 
 
 def shown(model: InstrumentedModel, texts: list[str], stack: str | None = None) -> list[Tensor]:

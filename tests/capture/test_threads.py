@@ -73,7 +73,7 @@ def test_embeddings_given_in_one_thread_do_not_reach_another(tiny: SimpleNamespa
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_fork_while_a_thread_records_does_not_hang(tiny: SimpleNamespace) -> None:
     """The child finds the lock free that another thread of its parent held."""
-    from attnscope.capture.evaluating import evaluated
+    from attnscope.capture.watching import evaluated
 
     module = torch.nn.Linear(2, 2)
     held, leave = threading.Event(), threading.Event()

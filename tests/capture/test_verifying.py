@@ -255,3 +255,17 @@ def test_an_answer_that_is_no_number_is_refused(tiny: SimpleNamespace) -> None:
     torch.nn.init.constant_(model.model.classifier.bias, float("nan"))
     with pytest.raises(BadInput, match="answers with what is not a number"):
         model.record(tiny.texts[0])
+
+
+def test_answers_that_are_no_number_with_eager_attention_are_refused(
+    tiny: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = modeling_llama.eager_attention_forward
+
+    def broken(*given: Any, **options: Any) -> Any:
+        output, weights = plain(*given, **options)
+        return output * float("nan"), weights * float("nan")
+
+    monkeypatch.setattr(modeling_llama, "eager_attention_forward", broken)
+    with pytest.raises(BadInput, match=r"not a number where its attention is eager.*\(sdpa\), by the code of transf"):
+        tiny.load("llama").record(tiny.texts[0])

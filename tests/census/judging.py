@@ -16,8 +16,8 @@ from transformers import PreTrainedModel
 
 import attnscope
 from attnscope import AttentionRecord, BadInput
+from attnscope.capture.families import has_two_towers
 from attnscope.capture.senses import part_that_reads
-from attnscope.capture.stacks import has_two_towers
 
 TEXT = "the key to the cabinets is on the table . a boy that runs see red dogs !"
 SHORT = "the red dogs see"

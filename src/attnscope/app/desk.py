@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from ..attribution.choosing import every_method
 from ..attribution.comparing import REFERENCES
-from ..capture import InstrumentedModel, ModuleModel
+from ..capture import InstrumentedModel
 from ..capture.families import size_of
 from ..errors import BadInput
 from ..evaluation import Trust
@@ -57,7 +57,7 @@ class Made:
 class Desk:
     """Models by name, what was read lately within `budget` bytes, and the turns in which work is done."""
 
-    def __init__(self, models: Mapping[str, InstrumentedModel | ModuleModel], budget: int) -> None:
+    def __init__(self, models: Mapping[str, InstrumentedModel], budget: int) -> None:
         self.models = dict(models)
         self.shelf: Shelf[Entry] = Shelf(budget)
         self.model_turns = {name: Turns(name) for name in self.models}
@@ -84,7 +84,7 @@ class Desk:
             "trust": {name: table.verdict().split("\n")[0] for name in self.models if (table := self.trust_in(name))},
         }
 
-    def model_named(self, name: str) -> InstrumentedModel | ModuleModel:
+    def model_named(self, name: str) -> InstrumentedModel:
         """One of the models that the server was started with."""
         if name not in self.models:
             raise BadInput(f"This server has no model {name!r}: it has {', '.join(self.models)}.")

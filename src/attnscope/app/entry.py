@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..attribution import Comparison
 from ..attribution.choosing import every_method, runs_model, score
-from ..capture import InstrumentedModel, ModuleModel
+from ..capture import InstrumentedModel
 from ..errors import BadInput
 from ..evaluation import Trust
 from ..explaining import record_with_everything
@@ -38,7 +38,7 @@ class Entry:
     name: str
     record: AttentionRecord | None = None
     model_name: str | None = None
-    model: InstrumentedModel | ModuleModel | None = None
+    model: InstrumentedModel | None = None
     text: Text | None = None
     survey: Survey | None = None
     trust: Trust | None = None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from urllib.parse import quote
 
-from ..capture import InstrumentedModel, ModuleModel
+from ..capture import InstrumentedModel
 from ..errors import BadInput
 from .desk import Desk
 from .guard import Guard
@@ -21,7 +21,7 @@ PATIENCE = 3
 
 
 def serve(
-    models: Mapping[str, InstrumentedModel | ModuleModel],
+    models: Mapping[str, InstrumentedModel],
     listening: socket.socket,
     *,
     host: str = "127.0.0.1",

@@ -1,8 +1,10 @@
 """Text in, record out, from any Hugging Face model and any torch module."""
 
-from .estimate import Estimate as Estimate
-from .instrument import instrument as instrument
 from .loading import load as load
 from .model import InstrumentedModel as InstrumentedModel
-from .module_inputs import Tokenized as Tokenized
-from .module_model import ModuleModel as ModuleModel
+from .request import Estimate as Estimate
+from .torch_module import Tokenized as Tokenized
+from .torch_module import instrument as instrument
+
+ModuleModel = InstrumentedModel
+"""What `instrument` returns: the same class as of a Hugging Face model, which once had a name of its own."""

@@ -12,14 +12,15 @@ from transformers.pytorch_utils import Conv1D
 
 from ..errors import BadInput
 from ..record.attention import Stack
-from .families import output_projection
-from .stacks import layer_numbers
+from .families import layer_numbers, output_projection
 from .watching import AttentionCall
 
 SINK = "[sink]"
 """What stands for a learned sink among the tokens: a key of each head's own that adds nothing to what it puts out."""
 BLOCKS = "[blocks]"
 """What stands for all compressed blocks of earlier tokens together (DeepSeek-V4)."""
+BEYOND_TOKENS = 1e-2
+"""What a query may give to positions behind the tokens by rounding alone."""
 VECTOR_TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 """By how much weights computed again from queries and keys, or heads put through a projection, may differ."""
 
@@ -156,6 +157,7 @@ class Collector:
                 f"The attention of {self._family} is not a whole query x key matrix (it is local, pooled"
                 " or sparse), so it cannot be recorded."
             )
+        self._check_tokens(index, queries, keys)
         if len({layer.shape[1] for layer in self.layers}) > 1:
             counts = sorted({layer.shape[1] for layer in self.layers})
             raise BadInput(
@@ -190,6 +192,24 @@ class Collector:
             "values": vectors(self.projected_values, keys),
         }
 
+    def _check_tokens(self, index: int, queries: int, keys: int) -> None:
+        """Refuse layers that attend to positions of their own, as those that fill a canvas behind the text do."""
+        lengths = sorted({layer.shape[-1] for layer in self.layers})
+        if len(lengths) == 1 or self._has_blocks:
+            return
+        for number, layer in enumerate(self.layers):
+            beyond = layer[index, :, :queries, keys:].detach().float().sum(-1)
+            if (beyond > BEYOND_TOKENS).any():
+                raise BadInput(
+                    f"The layers of {self._family} attend over different numbers of positions"
+                    f" ({', '.join(map(str, lengths))}): layer {number} also to positions that are no tokens of the"
+                    " text, such as a canvas that is still to be written, so they do not fit one record."
+                )
+
+    @property
+    def _has_blocks(self) -> bool:
+        return any(getattr(module, "compressor", None) is not None for module in self.modules)
+
     def _beside_tokens(self, index: int, queries: int) -> dict[str, Float[Tensor, "layer head query"]]:
         """What each query gives to what is no token: a learned sink, compressed blocks of tokens."""
         added: dict[str, Tensor] = {}
@@ -201,7 +221,7 @@ class Collector:
             of_layers = [_mean(sink) if self.mean_of_heads else sink for sink in of_layers]
             added[SINK] = torch.stack([sink[index, :, :queries].cpu() for sink in of_layers])
         tokens = min(layer.shape[-1] for layer in self.layers)
-        if any(getattr(module, "compressor", None) is not None for module in self.modules):
+        if self._has_blocks:
             sums = [layer[index, :, :queries, tokens:].detach().sum(-1).cpu() for layer in self.layers]
             added[BLOCKS] = torch.stack(sums)
         return added

@@ -14,12 +14,11 @@ import transformers
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
-from .adapters import adapter_in, with_adapter, without_wrapper
+from .answers import POOLINGS, Pooling, Task, checked_task, outcome_labels, pooling_of_sentence_encoder, task_of
+from .checkpoints import adapter_in, check_vocabulary, complete_model, tokenizer_at, with_adapter, without_wrapper
+from .families import is_decoder_only
+from .hugging_face import HuggingFaceReader
 from .model import InstrumentedModel
-from .module_model import ModuleModel
-from .reader import reader_of
-from .vocabulary import check_vocabulary, tokenizer_at
-from .weights import complete_model
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Models that come with the package, as ordinary folders; `load("demo")` is one of them."""
@@ -31,6 +30,8 @@ SHARD_INDEX = "model.safetensors.index.json"
 LONGEST_NAME = 4096
 LONGEST_PART = 255
 """No folder has a longer path, nor a part of it more bytes; no name on the hub comes near either."""
+PLANS = ("auto", "balanced", "balanced_low_0", "sequential")
+"""Values of `device_map` by which the parts of a model go where there is room."""
 PLACE_OPTIONS = ("token", "subfolder", "cache_dir", "local_files_only", "force_download", "proxies")
 """Options of transformers that say where files are: for the weights, the configuration and the tokenizer alike."""
 
@@ -50,7 +51,7 @@ def load(
     trust_remote_code: bool = False,
     allow_missing: bool | Sequence[str] = False,
     **options: Any,
-) -> InstrumentedModel | ModuleModel:
+) -> InstrumentedModel:
     """Make a model ready to be recorded.
 
     `model` is a hub name, a local folder (also of a PEFT adapter, or of a model that `attnscope train` has made), a
@@ -83,24 +84,58 @@ def load(
         if (Path(name) / LAB_MODEL).is_file():
             asked = {"tokenizer": tokenizer, "task": task, "readout": readout, "labels": labels, "dtype": dtype}
             return _lab_model(name, {**asked, "device": device, "allow_missing": allow_missing, **place, **options})
+
+        dtype = options.pop("torch_dtype", None) if dtype is None else dtype  # as transformers called it before
         if dtype is not None:
             options["dtype"] = dtype
+        if device is not None and options.get("device_map") is not None:
+            raise BadInput("device= puts the whole model in one place, device_map= each of its parts: give one.")
         loaded, beside = _loaded(name, device, place, _prefixes(allow_missing), options)
     else:
         raise BadInput(f"load takes a name, a folder or a Hugging Face model, not {type(model).__name__}.")
     tokenizer = _checked_tokenizer(tokenizer, loaded, beside, place)
-    reader = reader_of(loaded, tokenizer, task, readout, labels)
+    reader = _reader(loaded, tokenizer, task, readout, labels)
     if beside[0]:
         loaded.config.name_or_path = beside[0]  # a base with an adapter is called by the adapter
     return InstrumentedModel(reader)
 
 
-def _lab_model(name: str, options: Mapping[str, Any]) -> ModuleModel:
+def _lab_model(name: str, options: Mapping[str, Any]) -> InstrumentedModel:
     """A model that was trained here; its file names one of the lab's own classes, and can name nothing else."""
     if given := [option for option, value in options.items() if value is not None and value is not False]:
         raise BadInput(f"{name} holds a model of the lab, which is loaded as it was trained: leave {given[0]} out.")
-    loaded: ModuleModel = import_module(LAB).load_instrumented(Path(name))
+    loaded: InstrumentedModel = import_module(LAB).load_instrumented(Path(name))
     return loaded
+
+
+def _reader(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+    task: str | None,
+    readout: str | None,
+    labels: Sequence[str] | None,
+) -> HuggingFaceReader:
+    """Find out what a model is for; what the user says overrides what is found."""
+    found = task_of(model) if task is None else checked_task(task)
+    if readout is not None and readout not in POOLINGS:
+        raise BadInput(f"A read-out is {', '.join(POOLINGS)}, not {readout!r}.")
+    return HuggingFaceReader(
+        model=model,
+        given_tokenizer=tokenizer,
+        task=found,
+        pooling=readout or _own_pooling(model, found),
+        labels=tuple(outcome_labels(model, labels)) if found == "classifier" else None,
+    )
+
+
+def _own_pooling(model: PreTrainedModel, task: Task) -> Pooling:
+    if task == "encoder" and (pooling := pooling_of_sentence_encoder(model.config.name_or_path or "")):
+        return pooling
+    if model.config.is_encoder_decoder or is_decoder_only(model):
+        return "last"
+    if task == "classifier":
+        return "mean" if getattr(model.config, "classifier_pooling", "cls") == "mean" else "first"
+    return "mask" if task == "masked_lm" else "mean"
 
 
 def _checked_tokenizer(
@@ -158,7 +193,7 @@ def _loaded(
     options: dict[str, Any],
 ) -> tuple[PreTrainedModel, list[str]]:
     """The model, and the names at which its tokenizer may be found."""
-    on_cpu = _checked_device(device)
+    on_cpu = _checked_device(device) and _maps_to_cpu(options.get("device_map"))
     adapter = adapter_in(name)
     base = name if adapter is None else _checked_name(adapter.base)
     with _in_one_sentence(base):
@@ -185,6 +220,14 @@ def _checked_device(device: str | torch.device | None) -> bool:
         return torch.device(device).type == "cpu"
     except (RuntimeError, AssertionError, TypeError, ValueError):
         raise BadInput(f"There is no device {str(device)!r} here: leave device= out to stay on the CPU.") from None
+
+
+def _maps_to_cpu(device_map: Any) -> bool:
+    """Whether a `device_map` of transformers leaves all of a model on the CPU; `"auto"` does where nothing else is."""
+    if isinstance(device_map, str) and device_map in PLANS:
+        return not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    places = device_map.values() if isinstance(device_map, Mapping) else [device_map]
+    return all(place is None or str(place).startswith(("cpu", "disk")) for place in places)
 
 
 def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, Any]) -> PreTrainedConfig:

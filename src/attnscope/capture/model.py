@@ -1,43 +1,36 @@
 """InstrumentedModel: a model whose attention can be read, and which can be run again."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 from types import NoneType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
 from ..record import AttentionRecord, Target, Text
 from ..record.attention import Stack
-from ..record.model import Inputs
-from . import rerun
-from .batching import by_length, windows
-from .estimate import Estimate, estimate_of, refuse_too_large, size_for_estimate
-from .families import size_of
-from .forward import capture
-from .generation import checked_generation, generated
-from .long_texts import windows_of, with_places
-from .outcomes import resolved_target
-from .passage import Passage
-from .reader import Reader
-from .reading import answered, record_bytes, source_of, target_of, with_decoder_inputs
-from .request import Request, check_names, checked_count, checked_request
+from ..record.model import EMBEDDINGS, Inputs
+from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
+from .hugging_face import HuggingFaceReader, checked_generation, generated, source_of
+from .reader import Reader, capture, gradients_again, probabilities_again
+from .request import Estimate, Request, check_names, checked_count, checked_request, estimate_of, refuse_too_large
 from .senses import record_inputs
 
 WINDOWS_TOGETHER = 16
 """How many windows of a long text run as one batch."""
+Found = TypeVar("Found")
 PLAIN = (str, int, float, NoneType)
 """What of the options of `generate` a card can hold."""
 
 
 class InstrumentedModel:
-    """A Hugging Face model that gives attention records; made by `attnscope.load`.
+    """A model that gives attention records, and can be run again; made by `attnscope.load` or `attnscope.instrument`.
 
     The model is never changed for good: it is switched for the time of a call and given back as it was.
     """
@@ -46,23 +39,33 @@ class InstrumentedModel:
         self.reader = reader
 
     @property
-    def model(self) -> PreTrainedModel:
-        """The Hugging Face model itself."""
+    def model(self) -> Any:
+        """The Hugging Face model or the torch module itself."""
         return self.reader.model
 
     @property
+    def hugging_face(self) -> HuggingFaceReader:
+        """The reader of a Hugging Face model; a torch module is refused."""
+        if not isinstance(self.reader, HuggingFaceReader):
+            raise BadInput(
+                f"{self.name} is a torch module with a tokenize of its own, and this is for Hugging Face models: load"
+                " one with attnscope.load."
+            )
+        return self.reader
+
+    @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Its tokenizer."""
-        return self.reader.tokenizer
+        """The tokenizer of a Hugging Face model."""
+        return self.hugging_face.tokenizer
 
     @property
     def name(self) -> str:
         """What it is called: its name on the hub, its folder, or its class."""
-        return str(self.model.config.name_or_path or type(self.model).__name__)
+        return self.reader.name
 
     @property
     def task(self) -> str:
-        """What the model is for: classifier, masked_lm, causal_lm, encoder or encoder_decoder."""
+        """What the model is for: classifier, masked_lm, causal_lm, encoder or encoder_decoder; else module."""
         return self.reader.task
 
     @property
@@ -70,9 +73,9 @@ class InstrumentedModel:
         """The stacks this model has; the first is the one recorded by default."""
         return self.reader.stacks
 
-    def tokens(self, text: Text, truncate: bool = False) -> tuple[str, ...]:
+    def tokens(self, text: Text, truncate: bool = False, truncation: Truncation = False) -> tuple[str, ...]:
         """The tokens of a text, as the model reads it."""
-        return source_of(self.reader, text, longest=self.reader.longest, truncate=truncate).tokens
+        return self.reader.passage(text, truncation=checked_truncation(truncation, truncate)).source.tokens
 
     @overload
     def record(self, text: Text, *, window: None = None, stride: None = None, **options: Any) -> AttentionRecord: ...
@@ -102,8 +105,13 @@ class InstrumentedModel:
         values: bool = False,
         verify: str = "once",
         truncate: bool = False,
+        truncation: Truncation = False,
     ) -> AttentionRecord | list[AttentionRecord]:
         """What the model does on a text, a pair of texts (a tuple) or words already split (a list).
+
+        A torch module takes whatever its `tokenize` takes. A text that is too long is refused, unless `truncation` says
+        as in transformers how it is cut: True, or `"longest_first"`, `"only_first"` or `"only_second"` of a pair;
+        `truncate=True` is the same as `truncation=True`.
 
         `inputs` takes what the model's processor makes of a picture or a sound in place of a text: patches and frames
         are then the tokens, named by their place, and `record.grid` has the rows and columns of a picture.
@@ -124,8 +132,7 @@ class InstrumentedModel:
         records, one for each window, in the order of the text; `record.card["window"]` says which tokens and characters
         of the text it has read. Each is a run of its own: nothing is seen across windows.
         """
-        request = checked_request(
-            self.stacks,
+        request = self.reader.request(
             stack=stack,
             gradients=gradients,
             target=target,
@@ -137,10 +144,11 @@ class InstrumentedModel:
         )
         if (text is None) == (inputs is None):
             raise BadInput("record takes a text, or inputs= that a processor made: one of them.")
+        cut = checked_truncation(truncation, truncate)
         if inputs is not None:
-            if window is not None or stride is not None or text_target is not None or truncate:
+            if window is not None or stride is not None or text_target is not None or cut:
                 raise BadInput("window=, stride=, text_target= and truncate= are for texts, not for inputs=.")
-            return record_inputs(self.reader, inputs, request)
+            return record_inputs(self.hugging_face, inputs, request)
         assert text is not None  # noqa: S101 -- one of the two is there
         if window is not None:
             checked_count("window", window)
@@ -149,7 +157,7 @@ class InstrumentedModel:
             return self._windows(text, text_target, window, stride, request)
         if stride is not None:
             raise BadInput("stride= is how far windows lie apart: give window= too.")
-        return next(self._in_order([self._passage(text, text_target, truncate)], 1, request))
+        return next(self._in_order([self.reader.passage(text, text_target, cut)], 1, request))
 
     def _windows(
         self, text: Text, text_target: Text | None, window: int, stride: int | None, request: Request
@@ -157,9 +165,10 @@ class InstrumentedModel:
         """The records of a text window by window, several windows in a batch."""
         if text_target is not None:
             raise BadInput("A text in windows has no one target text: leave text_target= or window= out.")
-        if self.reader.longest is not None and window > self.reader.longest:
-            raise BadInput(f"A window of {window} tokens is longer than the {self.reader.longest} the model reads.")
-        whole = source_of(self.reader, text, longest=None, truncate=False)
+        reader = self.hugging_face
+        if reader.longest is not None and window > reader.longest:
+            raise BadInput(f"A window of {window} tokens is longer than the {reader.longest} the model reads.")
+        whole = source_of(reader, text, longest=None)
         passages = windows_of(whole, text, window, stride)
         return with_places(list(self._in_order(passages, WINDOWS_TOGETHER, request)), passages)
 
@@ -170,6 +179,7 @@ class InstrumentedModel:
         *,
         text_targets: Iterable[Text] | None = None,
         truncate: bool = False,
+        truncation: Truncation = False,
         **options: Any,
     ) -> Iterator[AttentionRecord]:
         """What the model does on each text, in order, texts of like length together. Options as in `record`."""
@@ -180,25 +190,21 @@ class InstrumentedModel:
             if isinstance(several, str) or not isinstance(several, (Iterable, NoneType)):
                 raise BadInput(f"records takes a list of {name}, not {type(several).__name__}.")
         check_names("records", options)
-        request = checked_request(self.stacks, **options)
-        return self._streamed(texts, text_targets, batch_size, truncate, request)
+        request = self.reader.request(**options)
+        passages = self._passages(texts, text_targets, checked_truncation(truncation, truncate))
+        return self._streamed(passages, batch_size, request)
 
-    def _streamed(
-        self,
-        texts: Iterable[Text],
-        text_targets: Iterable[Text] | None,
-        batch_size: int,
-        truncate: bool,
-        request: Request,
-    ) -> Iterator[AttentionRecord]:
-        size = size_of(self.model, request.stack)
-        kept = size if size is None or request.heads == "all" else (size[0], 1)
-        passages = self._passages(texts, text_targets, truncate)
-        for window in windows(passages, batch_size, lambda passage: record_bytes(passage, kept)):
+    def _streamed(self, passages: Iterator[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
+        size = self.reader.size(request)
+
+        def weight_bytes(passage: Passage) -> int:
+            return 0 if size is None else size.weight_bytes(len(passage.source), request.heads)
+
+        for window in windows(passages, batch_size, weight_bytes):
             yield from self._in_order(window, batch_size, request)
 
     def _passages(
-        self, texts: Iterable[Text], text_targets: Iterable[Text] | None, truncate: bool
+        self, texts: Iterable[Text], text_targets: Iterable[Text] | None, truncation: Truncation
     ) -> Iterator[Passage]:
         """The texts as the model reads them; an error says which text it is about."""
         targets = None if text_targets is None else iter(text_targets)
@@ -207,7 +213,7 @@ class InstrumentedModel:
             if targets is not None and target is None:
                 raise BadInput(f"Text {number} has no target: give text_targets one entry for each text.")
             try:
-                yield self._passage(text, target, truncate)
+                yield self.reader.passage(text, target, truncation)
             except BadInput as error:
                 raise BadInput(f"Text {number}: {error}") from None
 
@@ -217,6 +223,7 @@ class InstrumentedModel:
         max_new_tokens: int = 20,
         *,
         truncate: bool = False,
+        truncation: Truncation = False,
         seed: int | None = None,
         **options: Any,
     ) -> AttentionRecord:
@@ -228,14 +235,16 @@ class InstrumentedModel:
         was foretold at position `n - 1`, so `scores.at(query=n - 1)` is what it was made from.
         """
         known = signature(checked_request).parameters
-        request = checked_request(self.stacks, **{name: options.pop(name) for name in list(options) if name in known})
+        request = self.reader.request(**{name: options.pop(name) for name in list(options) if name in known})
+        cut = checked_truncation(truncation, truncate)
         generation = checked_generation(options, seed)
         if self.task not in ("causal_lm", "encoder_decoder"):
             raise BadInput(f"{type(self.model).__name__} does not generate text; use record(text).")
-        source = source_of(self.reader, prompt, longest=self.reader.longest, truncate=truncate)
-        written = generated(self.reader, source, max_new_tokens, generation)
+        reader = self.hugging_face
+        source = source_of(reader, prompt, longest=reader.longest, truncation=cut)
+        written = generated(reader, source, max_new_tokens, generation)
         notes = {"generation": {name: value for name, value in generation.items() if isinstance(value, PLAIN)}}
-        if self.reader.has_both_sides:
+        if reader.has_both_sides:
             passage = Passage(prompt, source, written, notes=notes)
         else:
             passage = Passage(prompt, written, None, notes={"prompt_tokens": len(source), **notes})
@@ -244,38 +253,39 @@ class InstrumentedModel:
     @property
     def blank_ids(self) -> dict[str, int]:
         """The ids of the tokens that can stand for no token, by name: unk, mask and pad, as far as there are any."""
-        return rerun.blank_ids(self.reader)
+        return self.reader.blank_ids
 
     def probabilities(self, inputs: Sequence[Inputs], batch_size: int = 16) -> Float[Tensor, "item outcome"]:
         """The probability of every outcome, a class or a token, for inputs that look like `record.inputs`."""
         if not inputs:
             raise BadInput("There are no inputs to run.")
-        rows: dict[int, Tensor] = {}
-        for batch in by_length([len(item["input_ids"]) for item in inputs], self._batch_limit(batch_size)):
-            found = rerun.probabilities(self.reader, [inputs[position] for position in batch])
-            rows.update(zip(batch, found, strict=True))
-        return torch.stack([rows[position] for position in range(len(inputs))])
+        return torch.stack(self._in_groups(inputs, batch_size, lambda some: probabilities_again(self.reader, some)))
 
     def target(self, inputs: Inputs, outcome: int | str | None = None, quantity: str = "logit") -> Target:
         """What is meant by an outcome of these inputs: a class or token by number or name, None the prediction."""
-        request = checked_request(self.stacks, gradients=True, target=outcome, quantity=quantity)
-        probabilities = self.probabilities([inputs])[0]
-        return resolved_target(outcome, request.quantity, probabilities, self.reader.labels, self.tokenizer)
+        request = self.reader.request(gradients=True, target=outcome, quantity=quantity)
+        return self.reader.target(outcome, request.quantity, self.probabilities([inputs])[0])
 
     def embedded(self, inputs: Inputs) -> dict[str, Tensor]:
         """The same inputs with the embeddings that the model looks up for their ids."""
-        return rerun.embedded(self.reader, inputs)
+        return self.reader.embedded(inputs)
 
     def target_gradients(
         self, inputs: Sequence[Inputs], target: Target
     ) -> tuple[Float[Tensor, " item"], Float[Tensor, "item position width"]]:
         """The target's value for each of these inputs, all of one length, and its gradient at the embeddings given."""
-        size = self._batch_limit(len(inputs))
-        found = [
-            rerun.target_gradients(self.reader, inputs[start : start + size], target)
-            for start in range(0, len(inputs), size)
-        ]
-        return torch.cat([values for values, _ in found]), torch.cat([gradients for _, gradients in found])
+        found = self._in_groups(inputs, len(inputs), lambda some: gradients_again(self.reader, some, target))
+        return torch.stack([value for value, _ in found]), torch.stack([gradient for _, gradient in found])
+
+    def _in_groups(
+        self, inputs: Sequence[Inputs], batch_size: int, run: Callable[[list[Inputs]], Sequence[Found]]
+    ) -> list[Found]:
+        """What is found for each of these inputs, those together that may be, in the order given."""
+        ids = [{name: tensor for name, tensor in item.items() if name not in EMBEDDINGS.values()} for item in inputs]
+        found: dict[int, Found] = {}
+        for group in self.reader.groups(ids, batch_size):
+            found.update(zip(group, run([inputs[place] for place in group]), strict=True))
+        return [found[place] for place in range(len(inputs))]
 
     def estimate(
         self,
@@ -301,47 +311,29 @@ class InstrumentedModel:
         lengths = [
             checked_count("A number of tokens", item)
             if isinstance(item, (Integral, float))
-            else len(source_of(self.reader, item, longest=None, truncate=False))
+            else len(source_of(self.hugging_face, item, longest=None))
             for item in items
         ]
         check_names("estimate", options)
-        found = self._estimate(lengths, batch_size, checked_request(self.stacks, stack=stack, heads=heads, **options))
-        if found is None:
-            raise BadInput(f"The configuration of {type(self.model).__name__} does not tell its layers and heads.")
-        return found
-
-    def _estimate(self, lengths: Sequence[int], batch_size: int, request: Request) -> Estimate | None:
-        size = size_for_estimate(self.model, request, self.task)
+        request = self.reader.request(stack=stack, heads=heads, **options)
+        size = self.hugging_face.size(request)
         if size is None:
-            return None
-        writes = self.reader.has_both_sides and self.task != "classifier" and request.stack != "encoder"
-        return estimate_of(lengths, batch_size, size, request, padded=self.reader.takes_padding, generates=writes)
-
-    def _batch_limit(self, batch_size: int) -> int:
-        return batch_size if self.reader.takes_padding else 1
-
-    def _passage(self, text: Text, text_target: Text | None, truncate: bool) -> Passage:
-        source = source_of(self.reader, text, longest=self.reader.longest, truncate=truncate)
-        if text_target is not None and self.task == "causal_lm":
-            return answered(self.reader, text, source, text_target)
-        return Passage(text, source, target_of(self.reader, text_target, truncate=truncate))
+            raise BadInput(f"The configuration of {type(self.model).__name__} does not tell its layers and heads.")
+        return estimate_of(lengths, batch_size, size, request)
 
     def _in_order(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
         """Run passages of like length together, and give their records in the order of the passages."""
-        size = self._batch_limit(batch_size)
-        price = self._estimate([len(passage.source) for passage in passages], size, request)
-        if price is not None and self.model.device.type == "cpu":
-            refuse_too_large(price)
-        whole = with_decoder_inputs(self.reader, passages, request.stack, size)
+        size = self.reader.size(request)
+        if size is not None and self.model.device.type == "cpu":
+            refuse_too_large(estimate_of([len(passage.source) for passage in passages], batch_size, size, request))
+        whole = self.reader.completed(passages, request.stack, batch_size)
         records: dict[int, AttentionRecord] = {}
-        for batch in by_length([len(passage.source) for passage in whole], size):
-            captured = capture(self.reader, [whole[position] for position in batch], request)
-            records.update(zip(batch, captured, strict=True))
+        for group in self.reader.groups([passage.source.inputs for passage in whole], batch_size):
+            captured = capture(self.reader, [whole[position] for position in group], request)
+            records.update(zip(group, captured, strict=True))
         for position, passage in enumerate(whole):
             record = records.pop(position)
             yield replace(record, card={**record.card, **passage.notes}) if passage.notes else record
 
     def __repr__(self) -> str:
-        size = size_of(self.model, self.stacks[0])
-        layers = "" if size is None else f" {size[0]} layers x {size[1]} heads,"
-        return f"InstrumentedModel({self.name}: {self.task},{layers} reads {self.reader.pooling})"
+        return f"InstrumentedModel({self.name}: {self.reader.summary})"

@@ -1,200 +1,317 @@
-"""How one model is fed and where its answer is read: the model with all that was found out about it."""
+"""The Reader: what an `InstrumentedModel` asks of a model, whatever it is; and records made over any of them.
 
-import inspect
-from collections.abc import Container, Mapping, Sequence
+There are two: `HuggingFaceReader` for the models of transformers, `ModuleReader` for any other torch module. What they
+have in common is here: one watched forward pass, and a backward pass where gradients are wanted, becomes records; and a
+model is run again on ids or on embeddings of the caller's choice, for blank-out and integrated gradients.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from ..errors import BadInput
+from ..record import AttentionRecord, Target, Text
 from ..record.attention import Stack
-from .batching import padded
-from .families import PROMPT_TYPES, WITHOUT_PADDING, longest_input
-from .outcomes import outcome_labels, prediction_of, probabilities_of
-from .passage import Passage
-from .readout import POOLINGS, Pooling, distribution, pooling_of_sentence_encoder, position_read
-from .stacks import has_two_towers, is_decoder_only
-from .tasks import Task, checked_task, task_of
+from ..record.model import EMBEDDINGS, Inputs
+from ..record.target import SUM, Quantity
+from .answers import target_value
+from .encoding import Passage, Truncation, text_of
+from .request import Request, Size
 
-Inputs = Mapping[str, Int[Tensor, " _"]]
-"""What a model is given for one text, without padding: `input_ids` and whatever else it takes."""
+Change = Callable[[Float[Tensor, "batch position width"]], Float[Tensor, "batch position width"]]
+"""What takes the place of the embeddings of the tokens as they are looked up; called for each kind of ids in turn."""
 
 
-@dataclass(frozen=True, eq=False)
-class Reader:
-    """A model, its tokenizer, its task, where it reads its answer and what its answers are called."""
+@dataclass(frozen=True)
+class Sight:
+    """What was seen of one batch."""
 
-    model: PreTrainedModel
-    given_tokenizer: PreTrainedTokenizerBase | None
-    task: Task
-    pooling: Pooling
-    labels: tuple[str, ...] | None
+    output: Any
+    """What the model returned."""
+    layers: Sequence[Tensor]
+    """The weights of each layer as the model computed them, still part of its graph."""
+    fields: Callable[[int, Passage], dict[str, Any]]
+    """Of one row and its passage, the fields of the record: weights, stack, causal, readout and whatever else."""
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """One kind of model: how it is fed, how its attention is watched, where and what it answers."""
 
     @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer of a model that reads text."""
-        if self.given_tokenizer is None:
-            raise BadInput(
-                f"{type(self.model).__name__} was loaded without a tokenizer, so it reads no text: record it with"
-                " inputs=, what its processor makes of a picture or a sound."
-            )
-        return self.given_tokenizer
+    def model(self) -> nn.Module:
+        """The model itself."""
+        ...
 
-    @cached_property
-    def longest(self) -> int | None:
-        """How many tokens the model can read."""
-        return longest_input(self.model)
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
-    @cached_property
-    def has_both_sides(self) -> bool:
-        """Whether this is an encoder with a decoder."""
-        return bool(self.model.config.is_encoder_decoder)
+    @property
+    def task(self) -> str:
+        """What it is for."""
+        ...
 
-    @cached_property
+    @property
     def stacks(self) -> tuple[Stack, ...]:
-        """The stacks this model has; the first is the one recorded by default."""
-        if self.has_both_sides:
-            return ("cross", "encoder", "decoder")
-        if has_two_towers(self.model):
-            return ("encoder",)
-        return ("decoder",) if is_decoder_only(self.model) else ("encoder",)
-
-    @cached_property
-    def padding(self) -> int:
-        """The id that fills a batch: the model's own if it has one, as some count positions or find the end by it."""
-        for holder in (self.model.config, self.given_tokenizer):
-            padding = getattr(holder, "pad_token_id", None)
-            if padding is not None and padding >= 0:
-                return int(padding)
-        return 0
-
-    @cached_property
-    def takes_padding(self) -> bool:
-        """Not where padding would change the answer: a causal classifier without a padding token, and some families."""
-        if self.model.config.model_type in WITHOUT_PADDING:
-            return False
-        finds_end = self.task == "classifier" and is_decoder_only(self.model)
-        return not finds_end or self._padding_of_model is not None
-
-    @cached_property
-    def _padding_of_model(self) -> int | None:
-        """The padding token by the model's own configuration, or by that of its language model."""
-        holders = (self.model.config, self.model.config.get_text_config())
-        found = (getattr(holder, "pad_token_id", None) for holder in holders)
-        return next((token for token in found if token is not None), None)
-
-    @cached_property
-    def accepted(self) -> Container[str]:
-        """The arguments that the model's forward pass takes."""
-        parameters = inspect.signature(self.model.forward).parameters
-        takes_more = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-        return {*parameters, *(("return_dict",) if takes_more else ())}
+        """The stacks it has; the first is the one recorded by default."""
+        ...
 
     @property
-    def device(self) -> torch.device:
-        """Where token ids go: to the table they are looked up in, which may not be where the other layers are."""
-        try:
-            table = self.model.get_input_embeddings()
-        except NotImplementedError:  # CANINE hashes characters
-            return self.model.device
-        weight = getattr(table, "weight", None)
-        return weight.device if isinstance(weight, Tensor) else self.model.device
+    def longest(self) -> int | None:
+        """How many tokens it can read."""
+        ...
 
-    def batched(self, items: Sequence[Inputs]) -> dict[str, Any]:
-        """Items as one padded batch on the model's device, with masks, and no cache where the model would keep one."""
-        device = self.device
-        batch: dict[str, Any] = {}
-        for name, mask_name in (("input_ids", "attention_mask"), ("decoder_input_ids", "decoder_attention_mask")):
-            if name in items[0]:
-                ids, mask = padded([item[name] for item in items], self.padding)
-                batch[name] = ids.to(device)
-                if mask_name in self.accepted:
-                    batch[mask_name] = mask.to(device)
-        if "token_type_ids" in items[0] and "token_type_ids" in self.accepted:
-            batch["token_type_ids"] = padded([item["token_type_ids"] for item in items], 0)[0].to(device)
-        elif self.model.config.model_type in PROMPT_TYPES:
-            batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
-        wishes = {"use_cache": False, "return_dict": True}
-        return batch | {name: value for name, value in wishes.items() if name in self.accepted}
+    @property
+    def blank_ids(self) -> dict[str, int]:
+        """The ids of the tokens that can stand for no token, by name."""
+        ...
 
-    def position(self, item: Inputs) -> int | None:
-        """The position at which the model reads its answer, or None where it pools over all."""
-        if "decoder_input_ids" not in item:
-            # a causal classifier reads the last token that is not its padding token, even one that stands for another
-            skipped = self._padding_of_model if self.task == "classifier" else None
-            return position_read(self.pooling, item["input_ids"], self.tokenizer.mask_token_id, skipped)
-        if self.task == "classifier":
-            # the decoder reads the source once more, and answers where the source ends
-            ends = (item["input_ids"] == self.model.config.eos_token_id).nonzero().flatten()
-            return int(ends[-1]) if len(ends) else len(item["input_ids"]) - 1
-        return len(item["decoder_input_ids"]) - 1
+    @property
+    def summary(self) -> str:
+        """What else is known of it, for its `repr`."""
+        ...
 
-    def readout(self, passage: Passage, stack: Stack) -> Float[Tensor, " query"]:
-        """The read-out of a passage in a stack; an encoder below a decoder is read everywhere alike."""
-        queries = len(passage.sides(stack)[0])
-        below_decoder = passage.target is not None and stack == "encoder"
-        return distribution(None if below_decoder else self.position(passage.inputs), queries)
+    def request(self, **options: Any) -> Request:
+        """What a record shall hold, or one sentence about what this model cannot give."""
+        ...
 
-    def logits(self, output: Any, row: int, item: Inputs) -> Float[Tensor, " outcome"] | None:
-        """What the model says of each outcome where it reads its answer, or None where it answers nothing."""
-        logits = getattr(output, "logits", None)
-        logits = getattr(output, "prediction_logits", None) if logits is None else logits
-        if self.task == "encoder" or logits is None:
-            return None
-        if self.task == "classifier":
-            return logits[row]  # type: ignore[no-any-return]
-        if self.task == "masked_lm" and not bool((item["input_ids"] == self.tokenizer.mask_token_id).any()):
-            return None
-        position = self.position(item)
-        return None if position is None else logits[row, position]
+    def size(self, request: Request) -> Size | None:
+        """What decides how much a record takes, where that is known beforehand."""
+        ...
+
+    def passage(self, text: Text, text_target: Text | None = None, truncation: Truncation = False) -> Passage:
+        """A text as the model reads it."""
+        ...
+
+    def completed(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
+        """The passages with whatever the model itself must write before it can be recorded."""
+        ...
+
+    def groups(self, items: Sequence[Mapping[str, Tensor]], batch_size: int) -> list[list[int]]:
+        """Positions of items that may run together."""
+        ...
+
+    def batched(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
+        """Items as one batch, as the model takes it."""
+        ...
+
+    def run(self, batch: Mapping[str, Any], change: Change | None) -> Any:
+        """What the model returns, unwatched; it is in evaluation mode for the time of the call."""
+        ...
+
+    def watch(
+        self, batch: Mapping[str, Any], passages: Sequence[Passage], request: Request, change: Change | None
+    ) -> Sight:
+        """The same, with its attention."""
+        ...
+
+    def answers(self, output: Any, items: Sequence[Mapping[str, Tensor]]) -> list[Float[Tensor, " outcome"] | None]:
+        """The logits of each item, or None where the model answers nothing."""
+        ...
+
+    def sum_read(self, output: Any, row: int, item: Mapping[str, Tensor]) -> Float[Tensor, ""] | None:
+        """Without a head, the sum of what is read out; None where that is not known either."""
+        ...
 
     def probabilities(self, logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
         """The probability of each outcome."""
-        return probabilities_of(self.model, self.task, logits)
+        ...
 
     def prediction(self, logits: Float[Tensor, " outcome"] | None) -> tuple[tuple[str, float], ...]:
         """(label, probability) pairs, best first; none where the model answers nothing."""
-        if logits is None:
-            return ()
-        probabilities = self.probabilities(logits.detach())
-        if bool(probabilities.isnan().any()):
-            raise BadInput(
-                f"{type(self.model).__name__} answers with what is not a number: its weights or its precision are at"
-                " fault, so nothing it attends to means anything."
-            )
-        return prediction_of(probabilities, self.labels, self.given_tokenizer)
+        ...
+
+    def target(self, outcome: int | str | None, quantity: Quantity, probabilities: Float[Tensor, " outcome"]) -> Target:
+        """What is meant by an outcome."""
+        ...
+
+    def embedded(self, item: Inputs) -> dict[str, Tensor]:
+        """The inputs with the embeddings that the model looks up for their ids."""
+        ...
+
+    def gradients(
+        self, value: Float[Tensor, ""], layers: Sequence[Tensor], embeddings: Tensor
+    ) -> tuple[list[Float[Tensor, "batch head query key"]], Float[Tensor, "batch position width"]]:
+        """The gradients of a value at the weights of each layer, and at the embeddings."""
+        ...
+
+    def card(self) -> dict[str, Any]:
+        """What a reader of the record needs to make it again."""
+        ...
 
 
-def reader_of(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase | None,
-    task: str | None,
-    readout: str | None,
-    labels: Sequence[str] | None,
-) -> Reader:
-    """Find out what a model is for; what the user says overrides what is found."""
-    found = task_of(model) if task is None else checked_task(task)
-    if readout is not None and readout not in POOLINGS:
-        raise BadInput(f"A read-out is {', '.join(POOLINGS)}, not {readout!r}.")
-    return Reader(
-        model=model,
-        given_tokenizer=tokenizer,
-        task=found,
-        pooling=readout or _own_pooling(model, found),
-        labels=tuple(outcome_labels(model, labels)) if found == "classifier" else None,
-    )
+def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> list[AttentionRecord]:
+    """The records of one batch."""
+    items = [passage.inputs for passage in passages]
+    looked_up: list[Tensor] = []
+
+    def start_here(embeddings: Tensor) -> Tensor:
+        """Make the embeddings the start of the gradient's graph: the encoder's come first."""
+        looked_up.append(embeddings.detach().requires_grad_())
+        return looked_up[-1].clone()  # some models change their embeddings in place
+
+    # a backward pass needs ordinary tensors, also where the user's code runs in inference mode
+    mode = torch.inference_mode(mode=False) if request.gradients else nullcontext()
+    with mode, torch.set_grad_enabled(request.gradients):
+        sight = reader.watch(reader.batched(items), passages, request, start_here if request.gradients else None)
+        logits = reader.answers(sight.output, items)
+        targets: list[Target | None] = [None] * len(passages)
+        of_layers: list[Tensor] = []
+        start = at_start = None
+        if looked_up:
+            start = looked_up[1 if request.stack == "decoder" and passages[0].target else 0]
+            goals = [
+                _goal(reader, sight.output, row, item, logits[row], request.target, request.quantity)
+                for row, item in enumerate(items)
+            ]
+            targets = [target for target, _ in goals]
+            # texts do not touch each other, so the gradients of their sum stay apart
+            value = torch.stack([value for _, value in goals]).sum()
+            of_layers, at_start = reader.gradients(value, sight.layers if request.heads == "all" else [], start)
+    card = reader.card()
+    records = []
+    for row, passage in enumerate(passages):
+        fields = sight.fields(row, passage)
+        leading = fields.pop("leading", ())
+        queries, keys = passage.sides(fields["stack"])
+        if start is not None and at_start is not None:
+            fields["embeddings"] = start[row, : len(keys)].detach().float().cpu().clone()
+            fields["embedding_gradients"] = at_start[row, : len(keys)].float().cpu().clone()
+            if of_layers:
+                fields["attention_gradients"] = torch.stack(
+                    [gradient[row, :, : len(queries), : len(keys)].float().cpu() for gradient in of_layers]
+                )
+        record = AttentionRecord(
+            **_behind(leading, fields),
+            query_tokens=(*leading, *queries.tokens),
+            key_tokens=(*leading, *keys.tokens),
+            query_word_ids=(*(None for _ in leading), *queries.word_ids),
+            key_word_ids=(*(None for _ in leading), *keys.word_ids),
+            query_special=(*(True for _ in leading), *queries.special),
+            key_special=(*(True for _ in leading), *keys.special),
+            added_tokens=len(leading),
+            prediction=reader.prediction(logits[row]),
+            target=targets[row],
+            pooled="mean" if request.heads == "mean" else None,
+            text=text_of(passage.text),
+            inputs=passage.inputs if passage.runs_again else {},
+            card=card,
+        )
+        records.append(record)
+    return records
 
 
-def _own_pooling(model: PreTrainedModel, task: Task) -> Pooling:
-    if task == "encoder" and (pooling := pooling_of_sentence_encoder(model.config.name_or_path or "")):
-        return pooling
-    if model.config.is_encoder_decoder or is_decoder_only(model):
-        return "last"
-    if task == "classifier":
-        return "mean" if getattr(model.config, "classifier_pooling", "cls") == "mean" else "first"
-    return "mask" if task == "masked_lm" else "mean"
+def _behind(leading: Sequence[str], fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of tokens behind those that are no tokens of the text, which have no embedding and no gradient."""
+    count = len(leading)
+    pads = {
+        "readout": (count, 0),
+        "embeddings": (0, 0, count, 0),
+        "embedding_gradients": (0, 0, count, 0),
+        "attention_gradients": (count, 0, count, 0),
+    }
+    return {
+        name: torch.nn.functional.pad(value, pads[name]) if count and name in pads else value
+        for name, value in fields.items()
+    }
+
+
+def _goal(
+    reader: Reader,
+    output: Any,
+    row: int,
+    item: Mapping[str, Tensor],
+    logits: Float[Tensor, " outcome"] | None,
+    outcome: int | str | None,
+    quantity: Quantity,
+) -> tuple[Target, Float[Tensor, ""]]:
+    """The target of one text and its value; without a head, the sum of what is read out is all there is."""
+    if logits is not None:
+        probabilities = reader.probabilities(logits)
+        target = reader.target(outcome, quantity, probabilities.detach())
+        return target, target_value(target, logits, probabilities)
+    value = reader.sum_read(output, row, item)
+    if value is None or outcome != SUM:
+        instead = "" if value is None else f": give target={SUM!r}"
+        raise BadInput(f"{type(reader.model).__name__} gives no prediction to take a gradient of{instead}.")
+    return Target(SUM, None, "logit"), value
+
+
+# ---- run again
+
+
+def probabilities_again(reader: Reader, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"]]:
+    """The probability of every outcome, a class or a token, for one batch."""
+    with torch.no_grad():
+        answers = reader.answers(_output_again(reader, items), [_ids(item) for item in items])
+    if any(logits is None for logits in answers):
+        raise BadInput(f"{type(reader.model).__name__} gives no prediction, so it has no probabilities.")
+    return [reader.probabilities(logits).cpu() for logits in answers if logits is not None]
+
+
+def gradients_again(
+    reader: Reader, items: Sequence[Inputs], target: Target
+) -> list[tuple[Float[Tensor, ""], Float[Tensor, "position width"]]]:
+    """The target's value for each item of one batch, and its gradient at the embeddings that the item brings."""
+    known = [name for ids_name, name in EMBEDDINGS.items() if ids_name in items[0]]
+    given = next((name for name in known if all(name in item for item in items)), None)
+    if given is None:
+        raise BadInput(f"A gradient is taken at embeddings: give {' or '.join(known)} with the inputs.")
+    starts = [item[given].detach().requires_grad_() for item in items]
+    started = [{**item, given: start} for item, start in zip(items, starts, strict=True)]
+    ids = [_ids(item) for item in items]
+    with torch.enable_grad():
+        output = _output_again(reader, started)
+        answers = reader.answers(output, ids)
+        values = [_value(reader, output, row, item, answers[row], target) for row, item in enumerate(ids)]
+        gradients = torch.autograd.grad(torch.stack(values).sum(), starts)
+    return [(value.detach().float().cpu(), gradient.float()) for value, gradient in zip(values, gradients, strict=True)]
+
+
+def _value(
+    reader: Reader,
+    output: Any,
+    row: int,
+    item: Mapping[str, Tensor],
+    logits: Float[Tensor, " outcome"] | None,
+    target: Target,
+) -> Float[Tensor, ""]:
+    """The number the target names; without a head, the sum of what is read out, as at capture."""
+    if logits is not None:
+        return target_value(target, logits, reader.probabilities(logits))
+    value = None if target.index is not None else reader.sum_read(output, row, item)
+    if value is None:
+        raise BadInput(f"{type(reader.model).__name__} gives no prediction, so {target} has no value.")
+    return value
+
+
+def _ids(item: Inputs) -> dict[str, Tensor]:
+    """What the model is given as ids."""
+    return {name: tensor for name, tensor in item.items() if name not in EMBEDDINGS.values()}
+
+
+def _output_again(reader: Reader, items: Sequence[Inputs]) -> Any:
+    """What the model returns for a batch, with the embeddings that the items bring in place of those it looks up.
+
+    They come in by a hook rather than by the model's own `inputs_embeds`: that would hide the ids, which families need
+    to count positions (RoBERTa) or to find the end of the text (BART, causal classifiers).
+    """
+    names = iter(EMBEDDINGS.values())
+
+    def bring(looked_up: Tensor) -> Tensor:
+        name = next(names, "")
+        brought = {row: item[name] for row, item in enumerate(items) if name in item}
+        rows = looked_up.clone() if brought else looked_up
+        for row, embeddings in brought.items():
+            rows[row, : len(embeddings)] = embeddings.to(rows)
+        return rows
+
+    brings = any(name in item for item in items for name in EMBEDDINGS.values())
+    return reader.run(reader.batched([_ids(item) for item in items]), bring if brings else None)

@@ -13,16 +13,14 @@ from ..errors import BadInput
 from ..record import AttentionRecord, Target
 from ..record.attention import Stack
 from ..record.checks import looks_causal
-from .card import card_of
+from .answers import resolved_target, target_value
 from .collect import Collector
 from .encoding import encode_ids
-from .forward import attention_gradients, observed_run
-from .generation import GREEDY_TOKENS, decoder_start
-from .outcomes import resolved_target, target_value
-from .reader import Reader
+from .families import CODES_IN_ROWS, has_two_towers
+from .hub_model import HubModel
+from .hugging_face import GREEDY_TOKENS, attention_gradients, decoder_start, observed_run
 from .request import Request
-from .stacks import has_two_towers
-from .verifying import self_check
+from .verifying import card_of, self_check
 from .watching import restored
 
 PICTURES = ("pixel_values",)
@@ -44,7 +42,7 @@ class Named:
     grid: tuple[int, int] | None = None
 
 
-def record_inputs(reader: Reader, inputs: Mapping[str, Any], request: Request) -> AttentionRecord:
+def record_inputs(reader: HubModel, inputs: Mapping[str, Any], request: Request) -> AttentionRecord:
     """The record of one picture, sound or whatever else a processor made ready for the model."""
     batch = _checked(reader, inputs)
     model = part_that_reads(reader.model, batch)
@@ -97,7 +95,7 @@ def part_that_reads(model: PreTrainedModel, batch: Mapping[str, Any]) -> PreTrai
     return meant[0]
 
 
-def _checked(reader: Reader, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(reader: HubModel, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What a processor made, as tensors on the model's device; one picture, sound or text."""
     if not isinstance(inputs, Mapping) or not inputs:
         raise BadInput(
@@ -120,7 +118,9 @@ def _checked(reader: Reader, inputs: Mapping[str, Any]) -> dict[str, Any]:
             batch[name] = batch[name].to(reader.model.dtype)
     main = {name: value for name, value in batch.items() if isinstance(value, Tensor) and value.ndim > 1}
     if not main or any(
-        len(value) != 1 for name, value in main.items() if value.ndim < 5 and not _is_packed(name, batch)
+        len(value) != _rows(reader, name)
+        for name, value in main.items()
+        if value.ndim < 5 and not _is_packed(name, batch)
     ):
         raise BadInput("inputs= takes one picture, sound or text at a time, with a batch axis of one in front.")
     return batch
@@ -131,7 +131,15 @@ def _is_packed(name: str, batch: Mapping[str, Any]) -> bool:
     return name in PACKED and any(isinstance(batch.get(grid), Tensor) for grid in GRIDS)
 
 
-def _with_decoder_inputs(reader: Reader, batch: dict[str, Any], stack: Stack) -> dict[str, Any]:
+def _rows(reader: HubModel, name: str) -> int:
+    """How many rows one sound, picture or text has: MusicGen has its codebooks behind each other in the batch axis."""
+    config = reader.model.config
+    codes = "decoder_input_ids" if config.is_encoder_decoder else "input_ids"
+    books = getattr(getattr(config, "decoder", config), "num_codebooks", 1)
+    return books if name == codes and config.model_type in CODES_IN_ROWS else 1
+
+
+def _with_decoder_inputs(reader: HubModel, batch: dict[str, Any], stack: Stack) -> dict[str, Any]:
     """The inputs with what the decoder reads: what was given, its start alone, or what the model itself says."""
     if "decoder_input_ids" in batch or "decoder_inputs_embeds" in batch:
         return batch
@@ -164,7 +172,7 @@ def _check_shapes(model: PreTrainedModel, collector: Collector) -> None:
 
 
 def _sides(
-    reader: Reader, model: PreTrainedModel, batch: Mapping[str, Any], stack: Stack, shape: tuple[int, int]
+    reader: HubModel, model: PreTrainedModel, batch: Mapping[str, Any], stack: Stack, shape: tuple[int, int]
 ) -> tuple[Named, Named]:
     """The positions that attend and those attended to: as many as the attention has."""
     queries, keys = shape
@@ -190,13 +198,13 @@ def _check_whole(model: PreTrainedModel, batch: Mapping[str, Any], count: int) -
         )
 
 
-def stack_reads_text(reader: Reader, stack: Stack) -> bool:
+def stack_reads_text(reader: HubModel, stack: Stack) -> bool:
     """Whether the positions of a stack are tokens, not patches or frames."""
     return stack == "decoder" or "input_ids" in reader.accepted
 
 
-def _text(reader: Reader, ids: Tensor) -> Named:
-    if ids.ndim != 2:  # Dia and Kyutai's models read codes of a sound, several at each position
+def _text(reader: HubModel, ids: Tensor) -> Named:
+    if ids.ndim != 2 or len(ids) > 1:  # codes of a sound, several at each position, as in Dia and MusicGen
         return _numbered("position", ids.shape[1])
     listed = ids[0].tolist()
     if reader.given_tokenizer is None:
@@ -240,7 +248,7 @@ def _own_tokens(config: PreTrainedConfig, count: int) -> list[str]:
     return [names[place] if place < len(names) else f"[register {place - len(names)}]" for place in range(count)]
 
 
-def _readout(reader: Reader, queries: Named, stack: Stack) -> Float[Tensor, " query"]:
+def _readout(reader: HubModel, queries: Named, stack: Stack) -> Float[Tensor, " query"]:
     """The last position of a decoder; the class token where there is one; else everywhere alike."""
     length = len(queries.tokens)
     readout = torch.zeros(length)
@@ -253,9 +261,9 @@ def _readout(reader: Reader, queries: Named, stack: Stack) -> Float[Tensor, " qu
     return readout
 
 
-def _logits(reader: Reader, output: Any) -> Float[Tensor, " outcome"] | None:
+def _logits(reader: HubModel, output: Any) -> Float[Tensor, " outcome"] | None:
     logits = getattr(output, "logits", None)
-    if logits is None or reader.task == "encoder":
+    if logits is None or reader.task == "encoder" or len(logits) > 1:  # a row for each codebook of a sound
         return None
     if logits.ndim == 2:
         return logits[0]  # type: ignore[no-any-return]
@@ -263,7 +271,7 @@ def _logits(reader: Reader, output: Any) -> Float[Tensor, " outcome"] | None:
 
 
 def _gradients(
-    reader: Reader, logits: Tensor | None, collector: Collector, request: Request
+    reader: HubModel, logits: Tensor | None, collector: Collector, request: Request
 ) -> tuple[Target | None, tuple[Tensor, ...]]:
     """The target and the gradients of each layer's weights; patches and frames are looked up nowhere."""
     if not request.gradients:

@@ -17,9 +17,8 @@ from ..record.attention import Stack
 from ..record.checks import looks_causal
 from .collect import no_attention
 from .encoding import Encoded, encode, encode_ids
-from .forward import observed_run
-from .generation import decoder_start
-from .reader import Inputs, Reader
+from .hub_model import HubModel, Ids
+from .hugging_face import decoder_start, observed_run
 from .verifying import self_check
 from .watching import AttentionCall
 
@@ -36,13 +35,13 @@ class Shape:
     causal: bool
 
 
-def body_of(reader: Reader) -> Reader:
+def body_of(reader: HubModel) -> HubModel:
     """The same model without the head on top, which attention does not need."""
     body = reader.model.base_model
     return replace(reader, model=body) if isinstance(body, PreTrainedModel) else reader
 
 
-def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> None:
+def stream(body: HubModel, texts: Sequence[Encoded], stack: Stack, show: Show) -> None:
     """Run texts as one batch and show the self-attention of a stack, layer by layer."""
     lengths = torch.tensor([len(text) for text in texts])
     longest = int(lengths.max())
@@ -84,10 +83,10 @@ def stream(body: Reader, texts: Sequence[Encoded], stack: Stack, show: Show) -> 
         raise BadInput(no_attention(body.model, stack))
 
 
-def shape_of(body: Reader, stack: Stack) -> Shape:
+def shape_of(body: HubModel, stack: Stack) -> Shape:
     """Run a few words to see the layers and heads, and whether tokens see only what stands before them."""
     layers: list[Tensor] = []
-    few_words = encode(body.tokenizer, "one two three four", body.longest, truncate=True)
+    few_words = encode(body.tokenizer, "one two three four", body.longest, truncation=True)
     stream(body, [few_words], stack, lambda _, weights: layers.append(weights[0].float().cpu()))
     heads = {len(weights) for weights in layers}
     if len(heads) > 1:
@@ -95,7 +94,7 @@ def shape_of(body: Reader, stack: Stack) -> Shape:
     return Shape(len(layers), heads.pop(), stack == "decoder" and looks_causal(torch.stack(layers)))
 
 
-def _inputs(body: Reader, text: Encoded) -> Inputs:
+def _inputs(body: HubModel, text: Encoded) -> Ids:
     """What the model is given; the encoder below a decoder asks that decoder for nothing but its start."""
     if not body.has_both_sides:
         return text.inputs

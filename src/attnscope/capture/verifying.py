@@ -4,11 +4,18 @@ Two comparisons, on the very input that is recorded. The answers: the observed r
 the attention implementation the model was loaded with. The weights: of every attention module, weights x values against
 what the module's attention put out, before its output projection. Families off the AttentionInterface do not show
 their values; there the weights that are returned must be the ones the model multiplied with something.
+
+What was found stands on the card of a record, with the model, its numbers, the versions and the date.
 """
 
 import math
+import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -18,7 +25,8 @@ from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
-from .watching import AttentionCall, Observer, implementation_of, on_interface, restored
+from .families import NOTES
+from .watching import AttentionCall, Observer, implementation_of, on_interface, restored, unobserved_eager
 
 Verify = Literal["once", "always", "never"]
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -32,6 +40,7 @@ PIECE = 2**20
 """How many numbers are compared at a time."""
 
 _verified: WeakKeyDictionary[nn.Module, dict[str, Any]] = WeakKeyDictionary()
+PACKAGES = ("attnscope", "torch", "transformers", "tokenizers")
 
 
 def verification_of(model: PreTrainedModel) -> dict[str, Any] | None:
@@ -85,17 +94,32 @@ class SelfCheck:
         largest = max(differences, default=0.0)
         implementation = implementation_of(self.model)
         if not largest <= _tolerance(TOLERANCES, self.expected):
-            raise BadInput(
-                f"{self._family} answers differently with its eager attention, which is recorded, and as it was loaded"
-                f" ({implementation}): by {largest:.2g} of its size, so the record would be of another model. Load it"
-                ' with attn_implementation="eager", or pass verify="never" to record it all the same.'
-            )
+            raise BadInput(self._difference(found, largest, implementation))
         _verified[self.model.base_model] = {
             "answers_against": implementation,
             "answers_differ_by": largest,
             "layers": self.layers,
             "weights_times_values_differ_by": self.largest if self.products is None else None,
         }
+
+    def _difference(self, found: Mapping[str, Tensor], largest: float, implementation: str) -> str:
+        """The sentence for answers that differ: whether transformers itself has them differ, with nobody looking on."""
+        with torch.no_grad(), unobserved_eager(self.model) as model:
+            unobserved = _answers(model(**self.batch), self.batch)
+        own = unobserved.keys() == found.keys() and all(
+            torch.equal(answer.nan_to_num(), unobserved[name].nan_to_num()) for name, answer in found.items()
+        )
+        whose = ", by the code of transformers itself (it is so when nothing observes it too)" if own else ""
+        if math.isnan(largest) and not any(bool(answer.isnan().any()) for answer in self.expected.values()):
+            return (
+                f"{self._family} answers with what is not a number where its attention is eager, which is what can be"
+                f" recorded, and with numbers as it was loaded ({implementation}){whose}: it cannot be recorded."
+            )
+        return (
+            f"{self._family} answers differently with its eager attention, which is recorded, and as it was loaded"
+            f" ({implementation}): by {largest:.2g} of its size{whose}, so the record would be of another model. Load"
+            ' it with attn_implementation="eager", or pass verify="never" to record it all the same.'
+        )
 
     @property
     def _family(self) -> str:
@@ -186,3 +210,50 @@ def _relative_difference(found: Tensor, expected: Tensor) -> float:
 
 def _tolerance(tolerances: Mapping[torch.dtype, float], answers: Mapping[str, Tensor]) -> float:
     return max((tolerances.get(answer.dtype, 1e-1) for answer in answers.values()), default=0.0)
+
+
+# ---- the card of a record
+
+
+def card_of(model: nn.Module) -> dict[str, Any]:
+    """What a reader needs to make the record again; a local folder gives its name, not its path.
+
+    A module of the user's own has no name but that of its class.
+    """
+    kind = type(model).__name__
+    if not isinstance(model, PreTrainedModel):
+        dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
+        named = {"model": kind, "revision": None}
+        found: dict[str, Any] = {"attention_implementation": "the module's own"}
+    else:
+        name = str(model.config.name_or_path or kind)
+        dtype = _dtype_of(model)
+        named = {
+            "model": Path(name).name if Path(name).is_dir() else name,
+            "revision": getattr(model.config, "_commit_hash", None),
+        }
+        found = {"attention_implementation": "eager", "verified": verification_of(model)}
+        if model.config.model_type in NOTES:
+            found["note"] = NOTES[model.config.model_type]
+    return {
+        **named,
+        "class": kind,
+        "dtype": str(dtype).removeprefix("torch."),
+        **found,
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _dtype_of(model: PreTrainedModel) -> torch.dtype:
+    """What the model computes in: under autocast that is not what its weights are kept in."""
+    device = model.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else model.dtype
+
+
+@cache
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

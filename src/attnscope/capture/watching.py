@@ -8,6 +8,7 @@ grouped queries, sliding windows come out right), shown to an observer as it run
 shared by encoder, decoder and cross-attention in others.
 """
 
+import os
 import re
 import sys
 import threading
@@ -17,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
@@ -25,14 +27,52 @@ from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
 
 from ..errors import BadInput
 from ..record.attention import Stack
-from .evaluating import evaluated
-from .stacks import is_decoder_only, stacks_of
+from .families import is_decoder_only, stacks_of
 
 FLASH_CLASS = re.compile(r"FlashAttention\d")
 """How modules are called that were built, once and for all, around a kernel that gives no weights."""
 
 SHARE_TOLERANCE = 2e-2
 """By how much rows of weights that leave a sink its part may miss what it leaves them, by rounding in bfloat16."""
+
+
+class _Locks:
+    """One lock for each module, made when it is first needed."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: in a forked child, a lock that another thread held would never be released."""
+        self._guard = threading.Lock()
+        self._of_module: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+
+    def of(self, owner: nn.Module) -> threading.RLock:
+        with self._guard:
+            return self._of_module.setdefault(owner, threading.RLock())
+
+
+_locks = _Locks()
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_locks.forget)
+
+
+@contextmanager
+def evaluated(module: nn.Module, owner: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; modes and random state are as before afterwards, come what may.
+
+    One at a time for each `owner`: what two threads switched at once could not be put back.
+    """
+    with _locks.of(owner):
+        modes = [(part, part.training) for part in module.modules()]
+        devices = {parameter.device for parameter in module.parameters() if parameter.device.type == "cuda"}
+        with torch.random.fork_rng(devices=sorted(devices, key=str)):
+            try:
+                module.eval()
+                yield
+            finally:
+                for part, mode in modes:
+                    part.training = mode
 
 
 @dataclass(frozen=True)
@@ -223,10 +263,23 @@ def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[...
         raise BadInput(
             f'{flash.__name__} is built without attention weights: load the model with attn_implementation="eager".'
         )
+    through_interface = on_interface(model)
+    with _eager(model, _Watch(observer if through_interface else None, stacks_of(model))):
+        yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
+
+
+@contextmanager
+def unobserved_eager(model: PreTrainedModel) -> Iterator[PreTrainedModel]:
+    """Within this, the model runs with transformers' own eager attention, and nobody looks on."""
+    with _eager(model, _Watch(None, {})):
+        yield model
+
+
+@contextmanager
+def _eager(model: PreTrainedModel, watch: _Watch) -> Iterator[None]:
+    """Within this, every configuration of the model says `eager` to this thread."""
     for config in _configurations(model):
         _let_configurations_listen(type(config))
-    through_interface = on_interface(model)
-    watch = _Watch(observer if through_interface else None, stacks_of(model))
     with restored(model):
         hooks = [
             model.register_forward_pre_hook(watch.entered),
@@ -234,7 +287,7 @@ def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[...
         ]
         token = _watching.set(watch)
         try:
-            yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
+            yield
         finally:
             _watching.reset(token)
             for hook in hooks:

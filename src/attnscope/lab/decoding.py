@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..capture.evaluating import evaluated
+from ..capture.watching import evaluated
 from ..errors import BadInput
 
 if TYPE_CHECKING:  # which writes by this file

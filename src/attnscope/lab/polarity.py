@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..capture.evaluating import evaluated
+from ..capture.watching import evaluated
 from .data.packed import PackedTexts
 from .models.attention_classifier import AttentionClassifier
 

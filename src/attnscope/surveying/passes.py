@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
 
 from ..capture import InstrumentedModel, load
-from ..capture.card import card_of
+from ..capture.verifying import card_of
 from ..engine import UNFINISHED, Engine, Store, check_recipe
 from ..errors import BadInput
 from ..numerals import counted
@@ -198,8 +197,7 @@ READ_FOR_CASES = 200
 def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
     """The survey that is asked, of a loaded model or one by its name or folder."""
     loaded = model if isinstance(model, InstrumentedModel) else load(model)
-    if not isinstance(loaded.model, PreTrainedModel):
-        raise BadInput(f"A survey is made of a Hugging Face model, and {loaded.name} is none.")
+    loaded.hugging_face  # noqa: B018 - a torch module is refused before anything is read
     null = null_for(loaded, asked.null)
     recipe = {"model": identity(loaded), **asked.recipe(null)}
     if asked.folder is not None and (asked.folder / CARD).exists():
@@ -357,7 +355,7 @@ def self_attention(model: InstrumentedModel) -> Stack:
 
 def identity(model: InstrumentedModel) -> dict[str, str]:
     """Tells a model from any other: its name, and a fingerprint of its settings, weights and tokens."""
-    settings = model.model.config.to_dict()
+    settings = model.hugging_face.model.config.to_dict()
     for changing in ("_name_or_path", "transformers_version"):
         settings.pop(changing, None)
     words = sorted(model.tokenizer.get_vocab().items(), key=lambda entry: entry[1])

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from ..capture import InstrumentedModel, load
+from ..capture.checkpoints import embedding_count
 from ..capture.encoding import Encoded, encode
-from ..capture.reader import Reader
+from ..capture.hub_model import HubModel
 from ..capture.streaming import Shape, body_of, shape_of, stream
-from ..capture.vocabulary import embedding_count
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.words import readable
@@ -58,8 +58,8 @@ class ShardWorker:
     def __init__(self, model: InstrumentedModel | str, job: Job) -> None:
         loaded = _on_gpu_if_any(model) if isinstance(model, str) else model
         self.job = job
-        self.reader: Reader = loaded.reader
-        self.body = body_of(loaded.reader)
+        self.reader: HubModel = loaded.hugging_face
+        self.body = body_of(self.reader)
         torch.set_num_threads(job.threads)
 
     @cached_property
@@ -154,7 +154,7 @@ def _cut(encoded: Encoded, length: int) -> Encoded:
 # A sentence as a model reads it: every word finds its tokens, or the reason why not is counted.
 
 
-def read_sentence(reader: Reader, sentence: Sentence, place: int, needs: frozenset[str]) -> tuple[Reading, Encoded]:
+def read_sentence(reader: HubModel, sentence: Sentence, place: int, needs: frozenset[str]) -> tuple[Reading, Encoded]:
     """The tokens of a sentence with the word of each; raises `Unaligned` with a reason that can be counted."""
     if TAGS in needs and sentence.tags is None:
         raise Unaligned("it has no parts of speech")
@@ -163,7 +163,7 @@ def read_sentence(reader: Reader, sentence: Sentence, place: int, needs: frozens
     try:
         # words already split only where the tokenizer does not tell the characters of a token: splitting loses spacing
         text = sentence.text if reader.tokenizer.is_fast else list(sentence.words)
-        encoded = encode(reader.tokenizer, text, None, truncate=False, embedded=embedding_count(reader.model))
+        encoded = encode(reader.tokenizer, text, None, embedded=embedding_count(reader.model))
     except BadInput as error:
         raise Unaligned("the tokenizer cannot read it") from error
     if reader.longest is not None and len(encoded) > reader.longest:

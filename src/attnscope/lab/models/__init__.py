@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ...capture import ModuleModel
+from ...capture import InstrumentedModel
 from ...errors import BadInput
 from .agreement import AgreementTransformer as AgreementTransformer
 from .attention_classifier import AttentionClassifier as AttentionClassifier
@@ -21,7 +21,7 @@ SAVED = {
 """The classes whose models a folder can hold."""
 
 
-def load_instrumented(folder: Path) -> ModuleModel:
+def load_instrumented(folder: Path) -> InstrumentedModel:
     """The model in a folder as `attnscope` records it and runs it again, whichever of these classes it has."""
     name = class_name_in(folder)
     if name not in SAVED:

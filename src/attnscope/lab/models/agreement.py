@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ...capture import ModuleModel, Tokenized, instrument
+from ...capture import InstrumentedModel, Tokenized, instrument
 from ...errors import BadInput
 from ..data import NUMBERS
 from ..vocabulary import Vocabulary
@@ -151,7 +151,7 @@ class AgreementTransformer(nn.Module):
         ids, real = self.vocabulary.pad([self.vocabulary.encode(self.framed(words)) for words in sentences])
         return {"input_ids": ids, "attention_mask": real}
 
-    def instrumented(self) -> ModuleModel:
+    def instrumented(self) -> InstrumentedModel:
         """The model as `attnscope` records it and runs it again."""
         return instrument(
             self,

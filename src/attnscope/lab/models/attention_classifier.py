@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ...capture import ModuleModel, Tokenized, instrument
+from ...capture import InstrumentedModel, Tokenized, instrument
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from .storage import load_model, save_model, settings_of
@@ -135,7 +135,7 @@ class AttentionClassifier(nn.Module):
         ids, real = self.vocabulary.pad([self.vocabulary.encode(word.lower() for word in words) for words in texts])
         return {"input_ids": ids, "attention_mask": real}
 
-    def instrumented(self) -> ModuleModel:
+    def instrumented(self) -> InstrumentedModel:
         """The model as `attnscope` records it and runs it again."""
         return instrument(
             self,

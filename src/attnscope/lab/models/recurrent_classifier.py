@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ...capture import ModuleModel, Tokenized, instrument
+from ...capture import InstrumentedModel, Tokenized, instrument
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from .attention_classifier import FixedQueryAttention, both_sides
@@ -157,7 +157,7 @@ class RecurrentClassifier(nn.Module):
         before, behind = self._ends()
         return self.vocabulary.encode([*before, *(word.lower() for word in words), *behind])
 
-    def instrumented(self) -> ModuleModel:
+    def instrumented(self) -> InstrumentedModel:
         """The model as `attnscope` records it and runs it again."""
         return instrument(
             self,

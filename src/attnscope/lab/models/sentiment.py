@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ...capture import ModuleModel, Tokenized, instrument
+from ...capture import InstrumentedModel, Tokenized, instrument
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from ..word_vectors import WordVectors
@@ -185,7 +185,7 @@ class SentimentTransformer(nn.Module):
         ids, real = self.vocabulary.pad([self.vocabulary.encode(self.known(words)) for words in texts])
         return {"input_ids": ids, "attention_mask": real}
 
-    def instrumented(self) -> ModuleModel:
+    def instrumented(self) -> InstrumentedModel:
         """The model as `attnscope` records it and runs it again; of a story, a record shows one window."""
         series = self.settings.answer == "series"
         return instrument(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ...capture import ModuleModel, Tokenized, instrument
+from ...capture import InstrumentedModel, Tokenized, instrument
 from ...errors import BadInput
 from ...record import AttentionRecord
 from ..decoding import greedy
@@ -255,7 +255,7 @@ class Seq2Seq(nn.Module):
         """The cross-attention on a text and its output, each a text or a list of words; by default the greedy one."""
         return self.instrumented().record(text if text_target is None else (text, text_target), **options)
 
-    def instrumented(self) -> ModuleModel:
+    def instrumented(self) -> InstrumentedModel:
         """The model as `attnscope` records it: of a text, or of a pair of a text and its output."""
         return instrumented(self)
 
@@ -280,7 +280,7 @@ GREEDY_WORDS = 128
 """How far the model goes on by itself where the user gives no output."""
 
 
-def instrumented(model: "Seq2Seq") -> ModuleModel:
+def instrumented(model: "Seq2Seq") -> InstrumentedModel:
     """The model as `attnscope` records it and runs it again; its logits are those of the last step."""
     return instrument(
         model,

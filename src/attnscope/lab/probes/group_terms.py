@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ...capture.evaluating import evaluated
+from ...capture.watching import evaluated
 from ..data.packed import PackedTexts
 from ..models.attention_classifier import AttentionClassifier
 from ..polarity import TEXTS, padded_batches, scores_alone

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float, Float16, Float64
 from torch import Tensor
 
 from ...capture import InstrumentedModel, load
-from ...capture.batching import by_length
-from ...capture.evaluating import evaluated
-from ...capture.reading import source_of
+from ...capture.encoding import by_length
+from ...capture.hugging_face import source_of
+from ...capture.watching import evaluated
 from ...engine import UNFINISHED, Store
 from ...errors import BadInput
 from ...lab.batches import order_of_epoch
@@ -331,7 +331,7 @@ def read_states(
 def word_states(model: InstrumentedModel, texts: Sequence[list[str]]) -> list[Float[Tensor, "word width"]]:
     """The last hidden states of the words of each text: the mean over the pieces of a word, special tokens left out."""
     reader = model.reader
-    sources = [source_of(reader, words, longest=reader.longest, truncate=False) for words in texts]
+    sources = [source_of(reader, words, longest=reader.longest) for words in texts]
     found: dict[int, Tensor] = {}
     with torch.no_grad(), evaluated(model.model, model.model):
         for batch in by_length([len(source) for source in sources], BATCH if reader.takes_padding else 1):

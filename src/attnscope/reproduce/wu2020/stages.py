@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...attribution.layerwise_tracing import traced
-from ...capture import ModuleModel
+from ...capture import InstrumentedModel
 from ...evaluation import LexiconStudy, lexicon
 from ...evaluation.lexicons import Lexicon
 from ...lab.models import SentimentTransformer
@@ -133,7 +133,7 @@ def evidence_of(attempt: Attempt[Scale, Options]) -> Evidence:
 
 def _study(
     place: Path,
-    model: ModuleModel,
+    model: InstrumentedModel,
     texts: Sequence[list[str]],
     words: Lexicon,
     methods: Sequence[str],
@@ -144,7 +144,7 @@ def _study(
         return lexicon(model, texts, words, methods, tags=tags, out=place, resume=place.exists(), watch=watch)
 
 
-def evenness_by_layer(model: ModuleModel, texts: Sequence[list[str]]) -> pd.DataFrame:
+def evenness_by_layer(model: InstrumentedModel, texts: Sequence[list[str]]) -> pd.DataFrame:
     """How evenly the traced attention lies over the tokens at each layer: entropy as a share of the largest.
 
     The mean over heads and texts of two words or more; the local attention itself stands above all layers.

@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ...capture import ModuleModel
-from ...capture.evaluating import evaluated
+from ...capture import InstrumentedModel
+from ...capture.watching import evaluated
 from ...errors import BadInput
 from ...lab.batches import Batches
 from ...lab.data.story import Story
@@ -254,15 +254,14 @@ def spoken(stories: Iterable[Story]) -> list[SpokenWords]:
     ]
 
 
-class StoryModel(ModuleModel):
+class StoryModel(InstrumentedModel):
     """A model of stories as methods and studies want one: it reads `spoken` windows and gives a record of each.
 
     Gradients are those of the valences of all windows of the story, added up, whatever target is asked for.
     """
 
     def __init__(self, model: SentimentTransformer) -> None:
-        read = model.instrumented()
-        super().__init__(read.reader, read.tokenize, read.blank_ids, read.longest, read.name)
+        super().__init__(model.instrumented().reader)
         # the windows of a story come one after another, and all need the same gradient
         self._gradients = lru_cache(maxsize=2)(lambda story: summed_gradients(model, story))
 
@@ -273,7 +272,7 @@ class StoryModel(ModuleModel):
     def records(
         self, texts: Iterable[Text], batch_size: int = 16, *, truncate: bool = False, **options: Any
     ) -> Iterator[AttentionRecord]:
-        """What the model does in each window; options as in `ModuleModel.record`."""
+        """What the model does in each window; options as in `InstrumentedModel.record`."""
         windows = list(texts)
         wanted = options.pop("gradients", False)
         for name in ("target", "quantity"):

@@ -7,7 +7,8 @@
   it sets when it runs.
 - A function `(module, inputs) -> weights` is asked.
 
-Layers are counted by the order of calls, so a module that runs twice makes two layers.
+Layers are counted by the order of calls, so a module that runs twice makes two layers. Where the answer is read is said
+by the user, or decided anew for each text by a submodule, whose output is then tapped too.
 """
 
 import inspect
@@ -21,10 +22,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import BadInput
+from .answers import distribution
 
 Asked = Callable[[nn.Module, Mapping[str, Tensor]], Sequence[Tensor]]
 """Given the module and a padded batch of its inputs, the weights of each layer: `[batch, (head,) query, key]`."""
 ROW_TOLERANCE = 1e-2
+Readout = Callable[[tuple[str, ...]], Any]
+"""Given the tokens that attend, a position or a distribution over them."""
 
 
 @dataclass(frozen=True)
@@ -204,3 +208,161 @@ def as_heads(weights: Any) -> Float[Tensor, "batch head query key"]:
         shape = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
         raise BadInput(f"Attention weights are [batch, head, query, key] or [batch, query, key], not {shape}.")
     return weights if weights.ndim == 4 else weights.unsqueeze(1)
+
+
+def asked_weights(sources: Sources, module: nn.Module, batch: Mapping[str, Tensor]) -> list[Tensor]:
+    """What the user's function says the attention is."""
+    assert sources.asked is not None  # noqa: S101 -- the caller has looked
+    with torch.no_grad():
+        found = sources.asked(module, batch)
+    if isinstance(found, Tensor) or not isinstance(found, Sequence):
+        raise BadInput("A function given as attention= must return a list with the weights of each layer.")
+    return list(found)
+
+
+def checked_layers(
+    sources: Sources, module: nn.Module, layers: list[Tensor], shape: tuple[int, int, int]
+) -> list[Tensor]:
+    """The layers, if there are any, they are alike, and they cover the tokens."""
+    name = type(module).__name__
+    if not layers:
+        told = f"it never called {sources.names}" if sources.asked is None else "the function gave none"
+        raise BadInput(f"No attention of {name} was captured: {told}.")
+    if len({tuple(layer.shape) for layer in layers}) > 1:
+        shapes = ", ".join(sorted({" x ".join(map(str, layer.shape)) for layer in layers}))
+        raise BadInput(
+            f"The attention layers of {name} differ in shape ({shapes}): name those of one stack as attention=."
+        )
+    texts, queries, keys = shape
+    if tuple(layers[0].shape[place] for place in (0, 2, 3)) != shape:
+        found = " x ".join(map(str, layers[0].shape))
+        raise BadInput(
+            f"The attention of {name} has the shape {found}, which does not fit {texts} texts of {queries} queries"
+            f" and {keys} keys: batch, head, query, key."
+        )
+    return layers
+
+
+def gradients_at(
+    value: Float[Tensor, ""], layers: Sequence[Tensor], embeddings: Tensor
+) -> tuple[list[Float[Tensor, "batch head query key"]], Float[Tensor, "batch position width"]]:
+    """The gradients of a value at the weights of each layer and at the embeddings; no weights' where a layer has none.
+
+    What a module returns is often a view of the weights it went on with (so in `nn.MultiheadAttention`), and the
+    gradient is then found at what it is a view of.
+    """
+    tracked_layers = all(layer.requires_grad for layer in layers)
+    starts = list(layers) if tracked_layers else []
+    bases = [_viewed(layer) for layer in starts]
+    found = torch.autograd.grad(value, [embeddings, *starts, *bases], allow_unused=True)
+    at_embeddings = torch.zeros_like(embeddings) if found[0] is None else found[0]
+    own, viewed = found[1 : 1 + len(starts)], found[1 + len(starts) :]
+    of_layers = [
+        gradient if gradient is not None else None if base is None else base.reshape(layer.shape)
+        for layer, gradient, base in zip(starts, own, viewed, strict=True)
+    ]
+    if any(gradient is None for gradient in of_layers):
+        return [], at_embeddings
+    return [as_heads(gradient) for gradient in of_layers], at_embeddings
+
+
+def _viewed(layer: Tensor) -> Tensor:
+    """What a tensor is another shape of, or the tensor itself."""
+    base = layer._base  # noqa: SLF001 -- torch has no other name for it
+    same = base is not None and base.numel() == layer.numel() and base.is_contiguous() and layer.is_contiguous()
+    return base if same and base is not None else layer
+
+
+@contextmanager
+def changed_lookup(
+    module: nn.Module, lookup: nn.Module | None, ids: Tensor | None, change: Callable[[Tensor], Tensor] | None
+) -> Iterator[None]:
+    """Within this, `change(embeddings)` takes the place of the embeddings that the module looks up for the tokens."""
+    if change is None:
+        yield
+        return
+    if lookup is None:
+        raise BadInput(
+            f"Where {type(module).__name__} looks up its embeddings is not known: name that submodule as"
+            " embeddings= in attnscope.instrument."
+        )
+    done: list[bool] = []
+
+    def hook(_module: nn.Module, given: Any, output: Tensor) -> Tensor | None:
+        if done or not given or not isinstance(given[0], Tensor) or ids is None or not torch.equal(given[0], ids):
+            return None
+        done.append(True)
+        return change(output)
+
+    handle = lookup.register_forward_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+    if not done:
+        raise BadInput(
+            f"The submodule named as embeddings= ({type(lookup).__name__}) is not given the ids of the tokens,"
+            " [batch, token], so it cannot be where they are looked up."
+        )
+
+
+# ---- the read-out
+
+
+def readout_at(readout: Readout | None, tokens: tuple[str, ...], causal: bool) -> Float[Tensor, " query"]:
+    """Where the module reads its answer; by default at the last token if it is causal, else everywhere alike."""
+    if readout is None:
+        return distribution(len(tokens) - 1 if causal else None, len(tokens))
+    said = readout(tokens)
+    if isinstance(said, int):
+        if not -len(tokens) <= said < len(tokens):
+            raise BadInput(f"The read-out is at position {said}, but there are {len(tokens)} tokens that attend.")
+        return distribution(said % len(tokens), len(tokens))
+    return torch.as_tensor(said, dtype=torch.float32)
+
+
+@contextmanager
+def returned_by(part: nn.Module | None) -> Iterator[list[Any]]:
+    """Within this, each call of the submodule that pools the tokens appends what it returns."""
+    returned: list[Any] = []
+    if part is None:
+        yield returned
+        return
+
+    def keep(_module: nn.Module, _given: Any, output: Any) -> None:
+        returned.append(output)
+
+    handle = part.register_forward_hook(keep)
+    try:
+        yield returned
+    finally:
+        handle.remove()
+
+
+def learned_readout(part: nn.Module, returned: list[Any], texts: int, tokens: int) -> Float[Tensor, "text token"]:
+    """The one distribution over the tokens of each text, padding included, that the submodule has returned."""
+    name = type(part).__name__
+    if len(returned) != 1:
+        raise BadInput(
+            f"The submodule named as readout= ({name}) ran {len(returned)} times in one pass: name one that runs once."
+        )
+    rows = [tensor.detach().float() for tensor in tensors_in(returned[0]) if _shape(tensor) == (texts, tokens)]
+    found = [row.reshape(texts, tokens) for row in rows]
+    spread = [row for row in found if (row >= 0).all() and ((row.sum(-1) - 1).abs() <= ROW_TOLERANCE).all()]
+    if len(spread) != 1:
+        many = "no" if not spread else f"{len(spread)}"
+        raise BadInput(
+            f"The submodule named as readout= ({name}) returns {many} tensors with one share for each token that sum to"
+            f" one, [{texts} texts, {tokens} tokens]: name the one that pools the tokens."
+        )
+    return spread[0]
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...] | None:
+    """[text, token], also where an axis of length one stands for a single query or score."""
+    if not tensor.is_floating_point() or tensor.ndim not in (2, 3):
+        return None
+    if tensor.ndim == 2:
+        return tuple(tensor.shape)
+    texts, *others = tensor.shape
+    return (texts, max(others)) if 1 in others else None
