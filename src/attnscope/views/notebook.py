@@ -89,9 +89,8 @@ def _module(name: str, names: tuple[str, ...]) -> str:
     """The script of a view, with what a notebook needs around it."""
     renamed = {chosen: trait_of(chosen) for chosen in names if trait_of(chosen) != chosen}
     hosting = (HERE / "notebook.js").read_text(encoding="utf-8")
-    drawing = module_text(name).replace("export default { render };\n", "")
     # anywidget would take an exported `render` for the widget, and pass over the one that is the default
-    plain = re.sub("^export ", "", f"{drawing}\n{hosting}", flags=re.MULTILINE)
+    plain = re.sub("^export ", "", f"{module_text(name)}\n{hosting}", flags=re.MULTILINE)
     return f"{plain}\nexport default inNotebook(render, {json.dumps(renamed)});\n"
 
 

@@ -49,13 +49,34 @@ const isSorting = (value) => Array.isArray(value) && value.length === 2 && (isNu
 
 /** What can be selected in any view, and what it must be: a link may say anything. */
 const KINDS = {
-  layer: isNumber, head: isNumber, query: isNumber, step: isNumber,
-  heads: listOf(isNumber), queries: listOf(isNumber), keys: listOf(isNumber), pinned: listOf(listOf(isNumber)),
-  words: isSwitch, special: isSwitch, root: isSwitch, lines: isSwitch, enlarged: isSwitch,
+  layer: isNumber,
+  head: isNumber,
+  query: isNumber,
+  step: isNumber,
+  heads: listOf(isNumber),
+  queries: listOf(isNumber),
+  keys: listOf(isNumber),
+  pinned: listOf(listOf(isNumber)),
+  words: isSwitch,
+  special: isSwitch,
+  root: isSwitch,
+  lines: isSwitch,
+  enlarged: isSwitch,
   opacity: (value) => Number.isFinite(value) && value >= 0 && value <= 1,
   threshold: (value) => Number.isFinite(value) && value >= 0,
-  between: isText, order: isText, scale: isText, layout: isText, reference: isText, statistic: isText, measure: isText, role: isText,
-  methods: listOf(isText), names: listOf(isText), label: listOf(isText), sort_layers: isSorting, sort_heads: isSorting,
+  between: isText,
+  order: isText,
+  scale: isText,
+  layout: isText,
+  reference: isText,
+  statistic: isText,
+  measure: isText,
+  role: isText,
+  methods: listOf(isText),
+  names: listOf(isText),
+  label: listOf(isText),
+  sort_layers: isSorting,
+  sort_heads: isSorting,
 };
 
 /** What of a link fits the view: names it knows, values of their kind, and nothing where it opens with nothing.
@@ -63,5 +84,7 @@ const KINDS = {
 export function fitting(values, said) {
   const entries = said && typeof said === "object" ? Object.entries(said) : [];
   const nullable = ["heads", "head", "layer", "methods", "label", "role", "step", "names", "sort_layers", "sort_heads"];
-  return Object.fromEntries(entries.filter(([name, value]) => name in values && (KINDS[name]?.(value) || (value === null && nullable.includes(name)))));
+  return Object.fromEntries(
+    entries.filter(([name, value]) => name in values && (KINDS[name]?.(value) || (value === null && nullable.includes(name)))),
+  );
 }
