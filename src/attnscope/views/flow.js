@@ -6,7 +6,6 @@ import { FlowPanel, FlowWords, figure } from "./flow_panel.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
 import { pinnedAfter, unitsOf } from "./units.js";
 
-const STATE = ["layer", "queries", "keys", "words", "special", "threshold", "root"];
 const MARGIN = 40;
 /** Pixels of a column, at least: upright letters stay apart. */
 const NARROWEST = 12;
@@ -292,5 +291,5 @@ export function render({ model, el }) {
   frame.body.append(view.node);
   frame.said.before(view.said);
   frame.foot.prepend(view.byLayer);
-  return frame.start(STATE);
+  return frame.start();
 }

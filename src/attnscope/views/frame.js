@@ -26,6 +26,8 @@ export class Frame {
   /** @param {{model: Model, el: HTMLElement, name: string, label: string, draw: () => unknown, table: () => {caption: string, columns: (string | number)[], rows: (string | number)[][]}}} given */
   constructor({ model, el, name, label, draw, table }) {
     this.model = model;
+    /** @type {Record<string, Kept>} */
+    this.kept = model.get("kept");
     this.el = el;
     this.draw = draw;
     this.controls = element("div", { className: "controls" });
@@ -86,13 +88,20 @@ export class Frame {
 
   /** What is chosen by this name, or a default. @param {string} name @param {any} [otherwise] */
   get(name, otherwise = null) {
+    this.#checkKept(name);
     return this.model.get(name) ?? otherwise;
   }
 
   /** Chooses, tells whoever listens, and keeps it. @param {Record<string, unknown>} changes */
   set(changes) {
+    Object.keys(changes).forEach((name) => this.#checkKept(name));
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
+  }
+
+  /** What the view does not declare would be lost in a link: that is an error of the view. @param {string} name */
+  #checkKept(name) {
+    if (!(name in this.kept)) throw new Error(`This view keeps no ${name}: its state, in Python, does not declare it.`);
   }
 
   // ---- controls: each is made once and made true again before every draw
@@ -250,8 +259,9 @@ export class Frame {
   // ---- drawing
 
   /** Draws, and draws again whenever what is chosen, the size, the screen or the scheme changes.
-   * @param {string[]} names what the view shows of the model @returns {() => void} what ends it */
-  start(names) {
+   * @param {string[]} [apart] names that the view listens to by itself, because they draw little anew @returns {() => void} what ends it */
+  start(apart = []) {
+    const names = [...Object.keys(this.kept).filter((name) => !apart.includes(name)), "payload", "blobs"];
     const again = () => this.redraw();
     for (const name of names) this.model.on(`change:${name}`, again);
     const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -18,9 +18,6 @@ const MOST_LINES = 4000;
 /** The share of their ink that lines of special tokens and sinks have while nothing is looked at. */
 const FADED = 0.1;
 
-/** What the panel shows of the model. */
-export const HEAD_STATE = ["layer", "heads", "words", "special", "threshold", "root", "between", "queries", "keys"];
-
 /** Two columns of tokens with the lines of the chosen heads between them. */
 export class HeadPanel {
   #hover = null;
@@ -327,5 +324,5 @@ export function render({ model, el }) {
   const panel = new HeadPanel(frame, payload, layers);
   recordControls(frame, payload);
   frame.body.append(headChips(frame, payload.weights), panel.node);
-  return frame.start(HEAD_STATE);
+  return frame.start();
 }

@@ -220,5 +220,5 @@ export function render({ model, el }) {
   });
   frame.check("Square-root scale", "root");
   frame.body.append(view.node);
-  return frame.start(["methods", "opacity", "root"]);
+  return frame.start();
 }

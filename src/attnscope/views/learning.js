@@ -95,7 +95,6 @@ class LearningReadout {
   }
 }
 
-const STATE = ["step", "names", "scale"];
 /** Curves of a panel that have their names at their ends. */
 const LABELLED = 8;
 const NARROWEST = 288;
@@ -436,7 +435,7 @@ export function render({ model, el }) {
   frame.top.before(view.title);
   frame.body.append(view.waiting, view.panels);
   frame.reading.after(view.readout.node);
-  const end = frame.start([...STATE.filter((name) => name !== "step"), "payload", "blobs"]);
+  const end = frame.start(["step"]);
   // a step draws nothing of the curves anew
   const moved = () => view.moved();
   model.on("change:step", moved);

@@ -2,7 +2,7 @@
 
 import { at, colours, drawScale, element, movedPlace, percent, pointedPlace, sharp, short, written } from "./drawing.js";
 import { Frame, headChips, nextHead, recordControls } from "./frame.js";
-import { HEAD_STATE, HeadPanel } from "./head.js";
+import { HeadPanel } from "./head.js";
 import { ModelHeaders, Thumbnails, colourTable, isShare, pictures, sideFor, sortedPlaces, unitAfter, weightOf } from "./model_maps.js";
 import { unitsOf } from "./units.js";
 import { Layers } from "./weights.js";
@@ -13,9 +13,6 @@ const TALLEST = 780;
 const [SMALLEST_CELL, LOWEST_CELL, LARGEST_CELL] = [14, 52, 240];
 /** Pixels between two pictures, where the bar of the head's statistic stands; fewer where many stand in a narrow place. */
 const [BETWEEN, CLOSE, NARROW] = [8, 5, 32];
-
-/** What the grid shows of the model. */
-const GRID_STATE = ["layer", "head", "words", "special", "root", "statistic", "sort_layers", "sort_heads"];
 
 /** The mean of numbers that were measured. @param {number[]} numbers */
 const meanOf = (numbers) => {
@@ -433,5 +430,5 @@ export function render({ model, el }) {
     role.textContent = shown.length === 1 ? grid.roleOf(layer, heads.indexOf(shown[0])) : "";
   }
 
-  return frame.start([...new Set([...HEAD_STATE, ...GRID_STATE, "enlarged"])]);
+  return frame.start();
 }

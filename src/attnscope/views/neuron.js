@@ -24,9 +24,6 @@ const LONG_HEIGHT = 480;
 const SUM_HEIGHT = 112;
 const SCALE_WIDTH = 280;
 
-/** What the panel shows of the model. */
-const NEURON_STATE = ["layer", "head", "query", "keys", "order", "special", "threshold", "root"];
-
 /** One query against every key. */
 export class NeuronPanel {
   #hover = null;
@@ -347,5 +344,5 @@ export function render({ model, el }) {
   quietControl(frame, payload.queries, payload.keys);
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
-  return frame.start(NEURON_STATE);
+  return frame.start();
 }

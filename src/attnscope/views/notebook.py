@@ -23,7 +23,7 @@ def widget_of(view: View) -> Any:
     """
     made = _widget_class(view.name, tuple(view.state))
     traits = {trait_of(name): value for name, value in view.state.items()}
-    return made(payload=dict(view.payload), blobs=dict(view.blobs), page=uuid4().hex, **traits)
+    return made(payload=dict(view.payload), kept=view.kept, blobs=dict(view.blobs), page=uuid4().hex, **traits)
 
 
 def show(view: View, *, live: bool) -> None:
@@ -77,6 +77,7 @@ def _widget_class(name: str, names: tuple[str, ...]) -> Any:
         "_esm": _module(name, names),
         "_css": style_text([name]),
         "payload": traitlets.Dict().tag(sync=True),
+        "kept": traitlets.Dict().tag(sync=True),
         "blobs": traitlets.Dict().tag(sync=True),
         "page": traitlets.Unicode().tag(sync=True),
         **traits,

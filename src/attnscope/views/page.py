@@ -146,7 +146,7 @@ def modules_of(name: str) -> list[str]:
 
 
 def module_text(name: str) -> str:
-    """The script of a view as one module: what it imports from its room stands before it, each in a scope of its own."""
+    """The script of a view as one module: what it imports from its room stands before it, each in its own scope."""
     *imported, own = modules_of(name)
     return COMMENT.sub("", "".join([*map(_scope, imported), _linked(own)]))
 

@@ -1,5 +1,12 @@
 // What Python sends to each view, as types: the payloads that the .py of the same name makes. `make lint` checks the scripts against them.
 
+/** What a name in the state of a view holds (`Kept` in choices.py). */
+interface Kept {
+  kind: "number" | "numbers" | "switch" | "share" | "text" | "texts" | "places" | "sorting";
+  optional: boolean;
+  of: "" | "text" | "model";
+}
+
 /** Numbers as they travel (`packed` in weights.py): an axis of length 1 stands for all its places. */
 interface Packed {
   shape: number[];

@@ -155,13 +155,8 @@ class ScoresWords {
 
 const LEGEND = 160;
 
-/** What the panel shows of the model. */
-const SCORES_STATE = ["layer", "queries", "keys", "words", "special", "threshold", "root", "scale", "layout", "reference", "methods"];
-
 /** The scores of every method for a layer and a query. */
 export class ScoresPanel {
-  names = SCORES_STATE;
-
   /** @param {import("./frame.js").Frame} frame @param {ScoresPayload} payload */
   constructor(frame, payload) {
     this.frame = frame;
@@ -334,5 +329,5 @@ export function render({ model, el }) {
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
   frame.said.after(panel.warnings);
-  return frame.start(SCORES_STATE);
+  return frame.start();
 }

@@ -252,7 +252,7 @@ export class ScoreRows {
     });
     this.readout.setAttribute("aria-pressed", String(!queries.length));
     // what was drawn, for whoever wants to check it against the scores
-    const chosen = Object.fromEntries(this.panel.names.map((name) => [name, frame.get(name)]));
+    const chosen = Object.fromEntries(Object.keys(frame.kept).map((name) => [name, frame.get(name)]));
     this.node.scene = { chosen, layer: this.panel.layer, queries: asked, tokens: this.panel.shown.map(({ text }) => text), rows: scene };
   }
 

@@ -89,7 +89,6 @@ class SurveySide {
 }
 
 const ROLES = "roles";
-const STATE = ["statistic", "label", "measure", "root", "role", "layer", "head", "pinned"];
 /** What only moves a frame over the map. */
 const MOVING = ["layer", "head"];
 
@@ -384,7 +383,7 @@ export function render({ model, el }) {
   frame.body.append(view.middle, view.side.node);
   const surveyed = payload.card.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
   frame.foot.append(element("details", {}, element("summary", {}, "What was surveyed"), element("dl", {}, ...surveyed)));
-  const end = frame.start(STATE.filter((name) => !MOVING.includes(name)));
+  const end = frame.start(MOVING);
   // moving draws nothing of the map anew
   const moved = () => view.point(null);
   for (const name of MOVING) model.on(`change:${name}`, moved);

@@ -7,9 +7,6 @@ import { TokenList, pinnedAfter, unitsOf } from "./units.js";
 
 // ---- Heads side by side, one of them enlarged, and the text on the colour of what it gathers: the body of the tracing view.
 
-/** What the panel shows of the model. */
-const TRACING_STATE = ["layer", "head", "words", "special", "threshold", "root", "lines", "keys"];
-
 /** Pixels below the dots from which on tokens have room there. */
 const LEAST_FOOT = 24;
 
@@ -361,5 +358,5 @@ export function render({ model, el }) {
   if (described.lines !== null) frame.check("Lines", "lines");
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
-  return frame.start(TRACING_STATE);
+  return frame.start();
 }

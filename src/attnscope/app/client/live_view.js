@@ -17,7 +17,7 @@ export class LiveView {
   /** @param {Made} made @param {{renew: () => Promise<Made>, keep: (view: LiveView) => void, fail: (error: Error) => void, said: unknown}} given
    *   `renew` asks the server for the same view again when it no longer keeps it; `keep` hears of every choice; `said` is what a link says was chosen */
   constructor(made, { renew, keep, fail, said }) {
-    const { payload, ...opening } = made.values;
+    const { payload, kept, ...opening } = made.values;
     this.id = made.id;
     this.name = made.name;
     this.payload = payload;
@@ -28,8 +28,8 @@ export class LiveView {
     this.fail = fail;
     this.#opening = opening;
     this.#renew = renew;
-    const chosen = { ...opening, ...fitting(opening, said) };
-    this.model = new Model({ ...chosen, payload, blobs: this.#arrays() }, () => this.keep(this));
+    const chosen = { ...opening, ...fitting({ kept }, said) };
+    this.model = new Model({ ...chosen, payload, kept, blobs: this.#arrays() }, () => this.keep(this));
   }
 
   /** Draws into an element, unless it was ended before its module came. @param {HTMLElement} el */

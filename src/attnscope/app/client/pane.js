@@ -13,7 +13,7 @@ import { element, thousands } from "/views/drawing.js";
 const SOURCES = 16;
 
 /** @typedef {import("/client/address.js").Shown} Shown
- *  @typedef {{models: import("/client/question.js").Model[], methods: import("/client/question.js").Method[], views: {name: string, title: string, about: string}[], limits: Record<string, number>}} Start what the server knows
+ *  @typedef {{models: import("/client/question.js").Model[], methods: import("/client/question.js").Method[], views: {name: string, title: string, about: string}[], limits: Record<string, number>, kept: Record<string, Kept>}} Start what the server knows
  *  @typedef {{asked: import("/client/question.js").Asked | null, name: string, read: (signal: AbortSignal) => Promise<object>}} Source where a text comes from, so that it can be read again */
 
 /** One text, and all that is seen of it. `changed` hears of everything that a link holds, `stepped` of tabs and layers. */
@@ -132,7 +132,7 @@ export class Pane {
   async #found(source, reply) {
     this.node.classList.remove("stale");
     if (this.#reply) {
-      this.#states = carriedStates(this.shown.states, reply.model === this.#reply.model);
+      this.#states = carriedStates(this.shown.states, reply.model === this.#reply.model, this.start.kept);
       // what was chosen for a short text may take long on another: that is asked for anew
       const quick = this.#wanted?.filter((name) => reply.default_methods?.includes(name));
       this.#wanted = quick?.length ? quick : null;
