@@ -1,6 +1,7 @@
 """The survey view: a map of all heads, coloured by any statistic or by role, and each head with its exemplars."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,10 @@ import pandas as pd
 from ..errors import BadInput
 from ..record.schema import checked
 from ..statistics import role_symbol
-from .plots import listed_roles
+from .plots import Marks, head_map, listed_roles, role_map
+from .printing import COLUMN, Plot
 from .sides import printable
-from .survey_figure import CURVE, EXEMPLARS, ROLE_EXEMPLARS, ROLES, chosen_table, labels_of, survey_figure
 from .tables import need
-from .titles import name_of, words_of
 from .view import View
 from .weights import packed
 
@@ -258,3 +258,149 @@ def shortened(tokens: Sequence[str], query: int, key: int) -> tuple[list[str], i
     if before + 1 < len(tokens):
         made.append(f" {GAP} ({len(tokens) - before - 1} tokens)")
     return made, places[query], places[key]
+
+
+# The printed survey view: the map of the statistic that is selected, or of the roles, and the table behind it.
+
+
+ROLES, EXEMPLARS, ROLE_EXEMPLARS, CURVE = "roles", "exemplars", "role_exemplars", "dependency_by_distance"
+KEYS = {"layer", "head", "value", "error"}
+
+
+def labels_of(table: pd.DataFrame) -> list[str]:
+    """The columns of text that tell several figures of one head apart."""
+    return [str(name) for name in table if name not in KEYS and not pd.api.types.is_numeric_dtype(table[name])]
+
+
+def chosen_table(tables: Mapping[str, pd.DataFrame], state: Mapping[str, Any]) -> pd.DataFrame:
+    """The table of the map that is selected, whole: every label and every measure."""
+    return tables[state["statistic"]]
+
+
+def survey_figure(
+    tables: Mapping[str, pd.DataFrame], state: Mapping[str, Any], width: int | float | None = None
+) -> Plot:
+    """The map that is selected; pinned heads are framed, and heads of other roles than a selected one step back."""
+    name, table = state["statistic"], chosen_table(tables, state)
+    marks = _marks(tables, state)
+    if name == ROLES:
+        return role_map(table, marks=marks, width=width or COLUMN)
+    labels, words = labels_of(table), words_of(name)
+    row: list[str] = [str(label) for label in state.get("label") or table[labels].astype(str).iloc[0]]
+    for label, value in zip(labels, row, strict=True):
+        table = table[table[label].astype(str) == value]
+    if table.empty:
+        raise BadInput(f"There is no figure of {words.title.lower()} for {', '.join(row)}.")
+    measure = state.get("measure") or "value"
+    if measure not in table:
+        raise BadInput(f"The table {name!r} has no column {measure!r}.")
+    which = ", ".join(name_of(label) for label in row)
+    what = words.unit or words.title.lower() if measure == "value" else name_of(measure).split(":")[0].lower()
+    caption = f"{words.title}{f' ({which})' if which else ''}: {what} of each head; layers down, heads across."
+    return head_map(
+        table,
+        measure,
+        what,
+        " ".join(filter(None, [caption, words.meaning])),
+        width or COLUMN,
+        scale="square root" if state.get("root") else "linear",
+        marks=marks,
+    )
+
+
+def _marks(tables: Mapping[str, pd.DataFrame], state: Mapping[str, Any]) -> Marks:
+    """The heads that are framed, and those that step back."""
+    framed = [(int(layer), int(head)) for layer, head in state.get("pinned") or ()]
+    role = state.get("role")
+    if role is None or ROLES not in tables:
+        return Marks(framed)
+    others = tables[ROLES][tables[ROLES]["role"].astype(str) != role]
+    pairs = zip(others["layer"], others["head"], strict=True)
+    return Marks(
+        framed, [(int(layer), int(head)) for layer, head in pairs], f"Heads of other roles than {role} are pale."
+    )
+
+
+# What each statistic is called on the screen, in which unit, and what it means in one sentence.
+
+
+@dataclass(frozen=True)
+class Words:
+    """The name, the unit and the meaning of a statistic."""
+
+    title: str
+    unit: str = ""
+    meaning: str = ""
+
+
+STATISTICS = {
+    "part_of_speech": Words(
+        "Part of speech",
+        "share of attention",
+        "How much of the head’s attention goes to, or comes from, tokens of a tag.",
+    ),
+    "dependency_alignment": Words(
+        "Dependency alignment",
+        "share of attention",
+        "How much of the head’s attention runs along a syntactic dependency.",
+    ),
+    "dependency_type": Words(
+        "Relation attended to",
+        "share of attention",
+        "How much of the head’s attention goes to tokens that bear a relation.",
+    ),
+    "distance": Words(
+        "Distance", "tokens", "How far the head looks: the mean distance of attending and attended token."
+    ),
+    "entropy": Words("Entropy", "nats", "How broadly the head looks: 0 is one token only."),
+    "variability": Words(
+        "Variability",
+        "share",
+        "How much the pattern changes with the text: 0 is bound to position alone, 1 to content.",
+    ),
+    "null_attention": Words(
+        "Null attention", "share of attention", "How much attention goes to tokens that stand for none."
+    ),
+    "patterns": Words("Pattern", "share of attention", "How much of the head’s attention follows a simple pattern."),
+}
+NAMES = {
+    "head_to_dependent": "head → dependent",
+    "dependent_to_head": "dependent → head",
+    "either": "either way",
+    "to": "to",
+    "from": "from",
+    "any": "any relation",
+    "tag": "Tag",
+    "direction": "Direction",
+    "relation": "Relation",
+    "pattern": "Pattern",
+    "value": "Value",
+    "chance": "By chance",
+    "best_offset": "Best fixed offset",
+    "offset_value": "A head at the best fixed offset",
+    "focus": "Focus: share along the link where one exists",
+    "focus_offset": "Best fixed offset for focus",
+    "focus_offset_value": "Focus at the best fixed offset",
+    "signed": "Signed: attending minus attended",
+    "one_token": "Share of the most attended token of a sentence",
+    "one_token_chance": "Share of the most attended token, by chance",
+    "rows": "Rows counted",
+    "rows_share": "Share of rows counted",
+    "sentences": "Sentences counted",
+}
+
+
+def words_of(statistic: str) -> Words:
+    """The words for a statistic; one of the user's own gets its name, readable."""
+    return STATISTICS.get(statistic) or Words(name_of(statistic))
+
+
+def name_of(name: str) -> str:
+    """A column or a label as a reader sees it.
+
+    >>> name_of("head_to_dependent"), name_of("nsubj"), name_of("my_column")
+    ('head → dependent', 'nsubj', 'My column')
+    """
+    if name in NAMES:
+        return NAMES[name]
+    return name.replace("_", " ").capitalize() if "_" in name else name
