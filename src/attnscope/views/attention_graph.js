@@ -6,7 +6,8 @@ import { blob } from "./weights.js";
 //
 // Nodes are (level, token): the source stands at level `capacities.length`, the sink at level 0. `capacities[level]` holds
 // at `i * tokens + j` the arc from (level + 1, i) to (level, j), as whole numbers below 2 ** 53, so that nothing is
-// rounded (Dinic's algorithm). In a causal graph only tokens from the sink to the source lie on a path.
+// rounded (Dinic's algorithm). In a causal graph only tokens from the sink to the source lie on a path. Of the many ways that
+// a maximum flow may take these are those of attribution/flow_kernels.py: the page and the printed figure draw the same.
 
 /** @typedef {{layer: number, query: number, key: number, capacity: number}} CutArc
  *  @typedef {{value: number, flow: Float64Array[], cut: CutArc[]}} Found everything in the unit of the capacities */
@@ -18,7 +19,7 @@ export function maximumFlow(capacities, tokens, source, sink, causal) {
   const [low, high] = causal ? [sink, source] : [0, tokens - 1];
   const graph = { capacities, flow, tokens, source, sink, low, high, depth: capacities.length };
   let value = 0;
-  for (let distance = distancesToSink(graph); distance; distance = distancesToSink(graph)) value += blockingFlow(graph, distance);
+  for (let distance = distancesToSink(graph); distance; distance = distancesToSink(graph)) value += blockingFlow(graph, distance, !value);
   return { value, flow, cut: nearestCut(graph) };
 }
 
@@ -53,12 +54,13 @@ function distancesToSink({ capacities, flow, tokens, source, sink, low, high, de
   return null;
 }
 
-/** Sends as much as the shortest ways take, until each of them is blocked; returns the amount. */
-function blockingFlow({ capacities, flow, tokens, source, sink, low, high, depth }, distance) {
+/** Sends as much as the shortest ways take, until each of them is blocked; returns the amount. At first whatever can goes
+ * straight down, as residual connections do. */
+function blockingFlow({ capacities, flow, tokens, source, sink, low, high, depth }, distance, first) {
   const width = high - low + 1;
-  const arc = new Int32Array(distance.length);
+  const arc = new Int32Array(distance.length).fill(first ? 0 : 1);
 
-  /** Sends up to `wanted` on from a node. Arc 0 leads straight down, as residual connections do; then all others. */
+  /** Sends up to `wanted` on from a node: by arc 0 straight down, by the next ones to the tokens below and then to those above. */
   const send = (level, token, wanted) => {
     if (level === 0) return wanted;
     const node = level * tokens + token;
@@ -68,7 +70,12 @@ function blockingFlow({ capacities, flow, tokens, source, sink, low, high, depth
       const down = number <= width;
       const other = number === 0 ? token : low + ((number - 1) % width);
       const to = down ? level - 1 : level + 1;
-      if ((number > 0 && down && other === token) || to > depth || (to === 0 && other !== sink) || (to === depth && other !== source))
+      if (
+        (first && number > 0 && down && other === token) ||
+        to > depth ||
+        (to === 0 && other !== sink) ||
+        (to === depth && other !== source)
+      )
         continue;
       if (distance[to * tokens + other] !== distance[node] - 1) continue;
       const place = down ? token * tokens + other : other * tokens + token;

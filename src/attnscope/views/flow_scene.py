@@ -89,8 +89,8 @@ class FlowScene:
         if place not in found.layers or not set(sources) <= set(found.sources):
             found = flow_scores(self.record, self.graph, list(sources), list(sources), place, **self.options)
         layer, rows = found.layers.index(place), [found.sources.index(source) for source in sources]
-        parts = (table[[layer]][:, rows] for table in (found.rollout, found.flow, found.ends))
-        return FlowScores((place,), tuple(sources), *parts, ())
+        rollout, flow, ends = (table[[layer]][:, rows] for table in (found.rollout, found.flow, found.ends))
+        return FlowScores((place,), tuple(sources), rollout, flow, ends, ())
 
 
 def flow_scores(

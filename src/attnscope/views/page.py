@@ -125,7 +125,7 @@ def _item_html(item: Item, write: Writer) -> str:
 
 def style_text(names: Iterable[str]) -> str:
     """The style of these views: the colours, what all share, and the sheet of each view whose scripts they use."""
-    # head_panel.js is a part of the head view, wherever it stands: its sheet is head.css
+    # head_lines.js is a part of the head view, wherever it stands: its sheet is head.css
     used = dict.fromkeys(module.partition("_")[0] for name in names for module in modules_of(name))
     sheets = [HERE / "view.css", *(HERE / f"{name}.css" for name in used)]
     return colour_properties() + "".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
