@@ -3,9 +3,12 @@ PYTHON ?= python3
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lint docs bench census wheel-smoke clean chromium
+.PHONY: help demo test fuzz lint lint-scripts format-scripts docs bench census wheel-smoke clean chromium
 
 bin := .venv/bin
+scripts := .ci/js
+prettier := $(scripts)/node_modules/.bin/prettier --config $(scripts)/package.json --log-level warn \
+  src/attnscope/views/*.js src/attnscope/views/*.d.ts src/attnscope/app/client/*.js tests/views/js/*.mjs
 pip := $(bin)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 cli_page := $(bin)/python -m typer attnscope.cli utils docs --name attnscope
 # mkdocs-material advertises its successor otherwise
@@ -23,15 +26,31 @@ test: .venv/.dev chromium ## Run every test and every example of the docstrings
 fuzz: .venv/.dev ## Read 100,000 mutations of real files: each must be as it should, or refused in one sentence
 	OMP_NUM_THREADS=1 $(bin)/python tests/fuzz/files.py 100000
 
-lint: .venv/.dev ## Run every checker: format, lint, types, imports, command-line page, docs
+lint: .venv/.dev ## Run every checker: format, lint, types, imports, scripts, command-line page, docs
 	$(bin)/ruff format --check
 	$(bin)/ruff check
 	$(bin)/mypy
 	$(bin)/lint-imports
+	@$(MAKE) --no-print-directory lint-scripts
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT \
 	  && $(cli_page) --output "$$made/cli.md" >/dev/null \
 	  && { diff docs/cli.md "$$made/cli.md" || { echo "docs/cli.md is stale: run make docs." >&2; exit 1; }; } \
 	  && $(bin)/mkdocs build --strict --quiet --site-dir "$$made/site"
+
+# The scripts are checked where node and npm are found; npm needs its registry once, for two packages.
+lint-scripts:
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+	  echo "The scripts (.js) are not checked: node and npm are not found."; \
+	elif ! $(MAKE) --no-print-directory $(scripts)/node_modules/.made; then \
+	  echo "The scripts (.js) are not checked: npm could not install what checks them."; \
+	else $(prettier) --check && $(scripts)/node_modules/.bin/tsc -p $(scripts); fi
+
+format-scripts: $(scripts)/node_modules/.made ## Format the scripts of the views and of the app
+	$(prettier) --write
+
+$(scripts)/node_modules/.made: $(scripts)/package.json
+	@npm install --prefix $(scripts) --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
 
 docs: .venv/.dev ## Write docs/cli.md and build the site into site/
 	$(cli_page) --output docs/cli.md
@@ -49,7 +68,7 @@ wheel-smoke: .venv/.made ## Build the wheel, install it without extras into a cl
 	$(bin)/python .ci/wheel_smoke.py
 
 clean: ## Remove .venv, caches and what was built
-	rm -rf .venv site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv $(scripts)/node_modules site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- set-up: a stamp in .venv says what is installed; a change of the versions makes it anew

@@ -10,7 +10,7 @@ import attnscope
 from attnscope import AttentionRecord
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, flow
-from attnscope.views.flow_figure import flow_along, passing_between, passing_mass, reached
+from attnscope.views.flow_scene import passing_between, passing_mass, reached
 from attnscope.views.printing import file_bytes
 from attnscope.views.weights import inflated
 
@@ -125,7 +125,7 @@ def test_edges_of_rollout_sum_to_one_and_end_in_its_row():
 def test_edges_of_flow_are_a_flow_as_large_as_the_maximum(causal):
     record = record_of(causal=causal)
     maps = 0.5 * record.weights.double().mean(1).numpy() + 0.5 * np.eye(8)
-    edges = flow_along(maps, 6, 1)
+    edges = attnscope.minimum_cut(record, 6, 1).along
     assert (edges <= maps + 1e-8).all()
     assert edges[2].sum() == pytest.approx(float(attnscope.flow(record).at(6)[1]), abs=1e-7)
     assert edges[0].sum(0) == pytest.approx(edges[2].sum() * (np.arange(8) == 1), abs=1e-12)

@@ -9,7 +9,8 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, learning
-from attnscope.views.learning_figure import RECENT, looks_of, outline
+from attnscope.views.learning import RECENT, looks_of
+from attnscope.views.learning_figure import outline
 from attnscope.views.weights import inflated
 
 GROUPS = {"superb": "positive", "great": "positive", "awful": "negative", "the": "neutral"}

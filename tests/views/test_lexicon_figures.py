@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.views.lexicon_figures import head_shares, tag_colours, valence_scatter
+from attnscope.views.lexicon_figures import head_shares, letter_sizes, packed, tag_colours, valence_scatter, word_cloud
 from attnscope.views.printing import file_bytes
-from attnscope.views.word_cloud import letter_sizes, packed, word_cloud
 
 pytest.importorskip("matplotlib", reason="matplotlib is missing: pip install 'attnscope[figures]'.")
 

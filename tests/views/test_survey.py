@@ -1,7 +1,6 @@
 """The payload of the survey view: every figure of the tables is in it, small, and plain JSON."""
 
 import json
-import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -11,7 +10,6 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, page_html, survey
-from attnscope.views.page import HERE
 from attnscope.views.survey import shortened, spaced
 from attnscope.views.weights import packed, unpacked
 
@@ -56,13 +54,6 @@ def test_layers_and_heads_keep_their_numbers(tables, card):
     assert np.allclose(array_of(view, "distance")[1], expected)
     assert (view.state["statistic"], view.state["pinned"]) == ("distance", [[4, 7]])
     assert survey({"distance": some}, card, pinned=[(4, 7), (1, 2)]).state["pinned"] == [[4, 7], [1, 2]]
-
-
-def test_everything_the_script_chooses_is_in_the_state(tables, card):
-    """In a notebook each is a trait, and what is no trait could not be chosen."""
-    script = (HERE / "survey.js").read_text(encoding="utf-8")
-    names = re.search(r"const STATE = \[(.*?)\];", script)[1].replace('"', "").split(", ")
-    assert set(survey(tables, card).state) == set(names)
 
 
 def test_bars_are_those_of_the_survey(tables, card, make_by_layer):

@@ -21,7 +21,7 @@ from ..explaining import record_with_everything
 from ..record import AttentionRecord, Text
 from ..report.answer import OUTCOMES_SHOWN, carried_words, most_trusted, resting_words
 from ..views import VIEWS, View
-from ..views.flow import SHORT
+from ..views.flow_scene import SHORT
 from .entry import RICH_TOKENS, Entry, need_of
 from .turns import Turns, Work
 

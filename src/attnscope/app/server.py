@@ -21,6 +21,7 @@ from .. import __version__
 from ..attribution.choosing import named_methods
 from ..errors import BadInput
 from ..views import VIEWS, View, page_html
+from ..views.choices import KEPT, declared
 from ..views.page import HERE as VIEW_FILES
 from ..views.page import style_text
 from ..views.printing import file_bytes
@@ -172,7 +173,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
     async def start() -> dict[str, Any]:
         """The models, methods and views, and what the server takes."""
         limits = {"characters": CHARACTERS, "upload_bytes": upload_bytes}
-        return {"version": __version__, "limits": limits, **desk.described()}
+        return {"version": __version__, "limits": limits, "kept": declared("any", KEPT), **desk.described()}
 
     @app.post("/api/texts")
     async def read_text(asked: TextAsked, request: Request) -> dict[str, Any]:

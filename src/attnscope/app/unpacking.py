@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import BadInput
-from ..views.survey_figure import labels_of
+from ..views.survey import labels_of
 
 DEEPEST = 32
 """Levels of lists and objects in JSON; cards and headers have five."""

@@ -378,13 +378,13 @@ def solve_pairs(capacity, depth, sources, sinks, lows, highs, bounds):
 @compiled()
 @no_type_check
 def reachable(capacity, depth, source, sink, low, high, bound):
-    """The maximum flow of one pair, and the nodes its source still reaches: the near side of the nearest cut."""
+    """The maximum flow of one pair, along each arc too, and the nodes that its source still reaches: near the cut."""
     n = capacity.shape[1]
     flow = np.zeros((depth, n, n), np.int64)
     space = _workspace(depth, n)
     total, _ = _maximum_flow(capacity, flow, space, depth, source, sink, low, high, bound)
     _reach(capacity, flow, space, depth, source, sink, low, high)
-    return total, space.distance
+    return total, flow, space.distance
 
 
 # Bounds of flows, from the arcs beside source and token and from the flows of the layer below, compiled.

@@ -1,8 +1,9 @@
 """The edges that hold a flow back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from jaxtyping import Float
 
 from ..errors import BadInput
 from ..record import AttentionRecord
@@ -29,6 +30,8 @@ class MinimumCut:
 
     flow: float
     edges: tuple[CutEdge, ...]
+    along: Float[np.ndarray, "layer query key"] = field(compare=False, repr=False)
+    """A maximum flow along each edge, up to the query's layer; it may take other ways as well."""
 
 
 @checked
@@ -50,10 +53,10 @@ def minimum_cut(
     maps = with_residual(pooled_maps(chosen_attention(record, attention).double(), heads), residual)
     graph = FlowGraph.of(maps, record.causal)
     if graph.causal and key > query:
-        return MinimumCut(0.0, ())
+        return MinimumCut(0.0, (), np.zeros((layer + 1, tokens, tokens)))
     low, high = (key, query) if graph.causal else (0, tokens - 1)
     bound = min(int(cut[query, key]) for cut in graph.cuts(layer))
-    found, distance = kernels.reachable(graph.capacity, layer + 1, query, key, low, high, bound)
+    found, along, distance = kernels.reachable(graph.capacity, layer + 1, query, key, low, high, bound)
     edges = []
     for level in range(layer + 1):
         within = [token for token in range(low, high + 1) if distance[level + 1, token] >= 0]
@@ -64,4 +67,4 @@ def minimum_cut(
             for j in beyond
             if graph.capacity[level, i, j] > 0
         ]
-    return MinimumCut(float(np.float64(found) / kernels.SCALE), tuple(edges))
+    return MinimumCut(float(np.float64(found) / kernels.SCALE), tuple(edges), along / kernels.SCALE)

@@ -16,9 +16,8 @@ from ..errors import BadInput
 from ..files import written_atomically
 from ..numerals import counted
 from ..record.schema import Card, Count, Label, Words, check_fields, checked, told
-from ..views.lexicon_figures import head_shares, tag_colours, valence_scatter
+from ..views.lexicon_figures import head_shares, tag_colours, valence_scatter, word_cloud
 from ..views.printing import Plot, save_figure
-from ..views.word_cloud import word_cloud
 from .lexicons import Matcher
 from .regression import FEWEST, Quadratic, quadratic
 from .tables import read_card, read_table, write_card, write_table

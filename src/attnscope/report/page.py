@@ -13,8 +13,8 @@ from ..evaluation import Trust
 from ..explaining import Explanation
 from ..numerals import counted
 from ..record import AttentionRecord
-from ..views.flow import SHORT
 from ..views.flow import flow as flow_view
+from ..views.flow_scene import SHORT
 from ..views.model import model as model_view
 from ..views.page import Folded, Item, Prose, page_html, write_page
 from ..views.scores import scores as scores_view

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,11 +14,47 @@ from ..errors import BadInput
 from ..record import AttentionRecord
 from .sides import Unit, check_in_sight, holding, in_sight, named, units_of
 
-LISTS = ("heads", "queries", "keys", "methods", "names")
-"""What is chosen as a list; all else is one value."""
 
-SHARES = ("threshold", "opacity")
-"""What is a number from 0 to 1."""
+@dataclass(frozen=True)
+class Kept:
+    """What a name in the state of a view holds: a notebook, a link and Python keep nothing else under it."""
+
+    kind: str
+    """number, numbers, switch, share (from 0 to 1), text, texts, places (layer and head of some heads), or sorting."""
+    optional: bool = False
+    """Whether nothing may be chosen."""
+    of: str = ""
+    """"text" or "model": what it speaks of, so that it says nothing about another one."""
+
+
+KEPT: Mapping[str, Kept] = {
+    "layer": Kept("number", optional=True, of="model"),
+    "head": Kept("number", optional=True, of="model"),
+    "heads": Kept("numbers", optional=True, of="model"),
+    "query": Kept("number", of="text"),
+    "queries": Kept("numbers", of="text"),
+    "keys": Kept("numbers", of="text"),
+    "pinned": Kept("places", of="text"),
+    "step": Kept("number", optional=True),
+    **dict.fromkeys(("words", "special", "root", "lines", "enlarged"), Kept("switch")),
+    **dict.fromkeys(("threshold", "opacity"), Kept("share")),
+    **dict.fromkeys(("between", "order", "scale", "layout", "reference", "statistic", "measure"), Kept("text")),
+    "role": Kept("text", optional=True),
+    **dict.fromkeys(("methods", "names", "label"), Kept("texts", optional=True)),
+    **dict.fromkeys(("sort_layers", "sort_heads"), Kept("sorting", optional=True, of="model")),
+}
+"""All that any view keeps. A view declares what it keeps by the names in its state; its scripts have no list."""
+
+
+def declared(view: str, state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the host of a view must know of all that the view keeps; a link would drop what is not declared.
+
+    >>> declared("head", {"words": True})
+    {'words': {'kind': 'switch', 'optional': False, 'of': ''}}
+    """
+    if unknown := sorted(state.keys() - KEPT.keys()):
+        raise BadInput(f"The {view} view keeps {', '.join(unknown)}, which KEPT in views/choices.py does not declare.")
+    return {name: asdict(KEPT[name]) for name in state}
 
 
 def known(number: Any, numbers: Sequence[Any], what: str) -> Any:
@@ -55,14 +91,15 @@ def checked_state(
     """What is to be selected, if all of it can be; `choices` are the values of a name, None where none is needed."""
     if unknown := sorted(wanted.keys() - opening.keys()):
         raise BadInput(f"In the {view} view there is no {', '.join(unknown)} to select: there is {', '.join(opening)}.")
-    return {name: _checked(name, value, opening[name], choices.get(name)) for name, value in wanted.items()}
+    return {name: _checked(name, value, choices.get(name)) for name, value in wanted.items()}
 
 
-def _checked(name: str, value: Any, opening: Any, allowed: Sequence[Any] | None) -> Any:
-    if isinstance(opening, bool):
+def _checked(name: str, value: Any, allowed: Sequence[Any] | None) -> Any:
+    kind = KEPT[name].kind
+    if kind == "switch":
         if not isinstance(value, bool):
             raise BadInput(f"{name} is True or False, not {value!r}.")
-    elif name in SHARES:
+    elif kind == "share":
         number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
         if not number or not 0 <= value <= 1:
             raise BadInput(f"{name} is a number from 0 to 1, not {value!r}.")
@@ -71,7 +108,7 @@ def _checked(name: str, value: Any, opening: Any, allowed: Sequence[Any] | None)
         if None not in allowed:
             raise BadInput(f"{name} must be chosen; there is {_in_words(allowed)}.")
     elif allowed is not None:
-        return several(value, allowed, name) if name in LISTS else known(value, allowed, name)
+        return several(value, allowed, name) if kind in ("numbers", "texts") else known(value, allowed, name)
     return value
 
 

@@ -1,7 +1,5 @@
 // What every view draws with: numbers out of bytes, colours out of the style sheet, sharp canvases, plain elements.
 
-/** @typedef {{shape: number[], bytes: string, values?: Float32Array}} Packed numbers as they travel; decoded when first read */
-
 /** One number of a packed array; an axis of length 1 stands for all its places.
  * @param {Packed} packed @param {...number} places @returns {number} */
 export function at(packed, ...places) {
@@ -12,11 +10,16 @@ export function at(packed, ...places) {
 }
 
 /** The scales in the scheme of the moment, as the style sheet has them.
- * @param {Element} el @returns {Record<"sequential" | "diverging" | "categorical", string[]> & {read: (name: string) => string}} */
+ * @param {Element} el @returns {Palette} */
 export function colours(el) {
   const style = getComputedStyle(el);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
-  return { sequential: read("sequential").split(" "), diverging: read("diverging").split(" "), categorical: read("categorical").split(" "), read };
+  return {
+    sequential: read("sequential").split(" "),
+    diverging: read("diverging").split(" "),
+    categorical: read("categorical").split(" "),
+    read,
+  };
 }
 
 /** Black or white, whichever reads better on a colour; always a contrast of at least 4.5 to 1.
@@ -128,7 +131,8 @@ export const thousands = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",
 export const short = (value) => String(+value.toPrecision(3)).replace("-", "−");
 
 /** An element with properties and children; texts become text, never markup.
- * @param {string} name @param {Record<string, unknown>} [properties] @param {...(Node | string)} children */
+ * @template {keyof HTMLElementTagNameMap} Name @param {Name} name @param {Record<string, unknown>} [properties]
+ * @param {...(Node | string)} children @returns {HTMLElementTagNameMap[Name]} */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -138,4 +142,26 @@ export function element(name, properties = {}, ...children) {
   }
   made.append(...children);
   return made;
+}
+
+// ---- Places on a map of layers and heads: the one under the pointer, and the one that a key leads to.
+
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] };
+
+/** A place that is on the map. @param {number} place @param {number} count */
+const within = (place, count) => Math.min(Math.max(place, 0), count - 1);
+
+/** The row and the column under the pointer. @param {PointerEvent} event on the map @param {{width: number, height: number}} cell
+ * @param {[number, number]} counts of rows and columns @returns {[number, number]} */
+export function pointedPlace({ offsetX, offsetY }, { width, height }, [rows, columns]) {
+  return [within(Math.floor(offsetY / height), rows), within(Math.floor(offsetX / width), columns)];
+}
+
+/** Where a key leads from a place, or null for a key that does not move: arrows to the neighbours, Home and End along the row.
+ * @param {KeyboardEvent} event @param {[number, number]} from row and column @param {[number, number]} counts of them
+ * @returns {[number, number] | null} */
+export function movedPlace({ key, ctrlKey, metaKey, altKey }, from, counts) {
+  if (!(key in MOVES) || ctrlKey || metaKey || altKey) return null;
+  const [row, column] = from.map((place, axis) => within(place + MOVES[key][axis], counts[axis]));
+  return [row, column];
 }

@@ -1,42 +1,80 @@
 // The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow.
 
+import { FlowGraph, betweenUnits, drawnEdges } from "./attention_graph.js";
 import { colours, element, percent } from "./drawing.js";
-import { FlowGraph, betweenUnits, drawnEdges } from "./flow_graph.js";
-import { FlowPanel } from "./flow_panel.js";
-import { ABOUT, FlowWords } from "./flow_words.js";
-import { Frame } from "./frame.js";
-import { quietControl, wordsControl } from "./record_controls.js";
-import { pinnedAfter } from "./token_list.js";
-import { unitsOf } from "./units.js";
+import { FlowPanel, FlowWords, figure } from "./flow_panel.js";
+import { Frame, quietControl, wordsControl } from "./frame.js";
+import { pinnedAfter, unitsOf } from "./units.js";
 
-const STATE = ["layer", "queries", "keys", "words", "special", "threshold", "root"];
 const MARGIN = 40;
 /** Pixels of a column, at least: upright letters stay apart. */
 const NARROWEST = 12;
 /** Tokens up to which the flow to a token is shown while the pointer rests on it. */
 const PREVIEWED = 48;
 
+/** The panels: what a line and a token's ink are. */
+const ABOUT = [
+  {
+    method: "raw",
+    title: "Raw attention",
+    means:
+      "Lines: attention of each layer with its residual connection, wherever the source leads. Tokens: what the source attends to in its own layer.",
+  },
+  {
+    method: "rollout",
+    title: "Rollout",
+    means: "Lines: the share of the source that passes along each edge if layers only mix; every layer sums to one. Tokens: what arrives.",
+  },
+  {
+    method: "flow",
+    title: "Flow",
+    means:
+      "Lines: one maximum flow to the chosen token, attention being the width of pipes; bold: the minimum cut that holds it back. Tokens: the maximum flow to each.",
+  },
+];
+
 /** The three panels and what they share. */
-class FlowView {
+export class FlowView {
   #preview = null;
   graph = null;
 
-  /** @param {import("./frame.js").Frame} frame @param {object} payload */
+  /** @param {import("./frame.js").Frame} frame @param {FlowPayload} payload */
   constructor(frame, payload) {
-    Object.assign(this, { frame, payload, words: new FlowWords(this) });
+    this.frame = frame;
+    this.payload = payload;
+    this.words = new FlowWords(this);
     const told = {
       choose: (side, column, more) => this.#choose(side, column, more),
-      over: (panel, side, column, box) => this.#over(panel, side, column, box),
+      over: (side, column, box) => this.#over(side, column, box),
       overEdge: (panel, edge, place) => frame.tell(place, this.words.aboutEdge(panel, edge)),
       leave: () => this.#leave(),
       scrolled: (panel) => this.#scrolled(panel),
     };
     this.panels = ABOUT.map((about) => new FlowPanel(about, told));
     this.node = element("div", { className: "panels" }, ...this.panels.map((panel) => panel.node));
-    const rows = payload.saturation.map(({ layer, total, source, token }) => element("tr", {}, ...[layer, percent(total), percent(source), percent(token)].map((cell, place) => (place ? element("td", {}, String(cell)) : element("th", { scope: "row" }, String(cell))))));
-    const heads = ["Layer of the source", "Flows that are just a limit", "all the source can give", "all the token can take"].map((words) => element("th", { scope: "col" }, words));
+    const rows = payload.saturation.map(({ layer, total, source, token }) =>
+      element(
+        "tr",
+        {},
+        ...[layer, percent(total), percent(source), percent(token)].map((cell, place) =>
+          place ? element("td", {}, String(cell)) : element("th", { scope: "row" }, String(cell)),
+        ),
+      ),
+    );
+    const heads = ["Layer of the source", "Flows that are just a limit", "all the source can give", "all the token can take"].map((words) =>
+      element("th", { scope: "col" }, words),
+    );
     this.said = element("p", { className: "saturation" });
-    this.byLayer = element("details", {}, element("summary", {}, "Saturation by layer"), element("div", { className: "scroll table" }, element("table", { className: "plain" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))));
+    this.byLayer = element(
+      "details",
+      {},
+      element("summary", {}, "Saturation by layer"),
+      element(
+        "div",
+        { className: "scroll table" },
+        element("table", { className: "plain" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows)),
+      ),
+    );
     this.byLayer.hidden = rows.length < 2;
     frame.key("Escape", "release the target", () => frame.set({ keys: [] }));
     frame.listKey("n p", "next and previous token");
@@ -82,7 +120,10 @@ class FlowView {
     const width = beside ? third : around;
     const measure = document.createElement("canvas").getContext("2d");
     measure.font = "600 13px system-ui, sans-serif";
-    const longest = Math.min(Math.max(...this.shown.map((place) => measure.measureText(this.units[place].text.slice(0, 60)).width), 16), 104);
+    const longest = Math.min(
+      Math.max(...this.shown.map((place) => measure.measureText(this.units[place].text.slice(0, 60)).width), 16),
+      104,
+    );
     const wide = Math.min(Math.max(Math.floor((width - MARGIN) / count), NARROWEST), 96);
     const upright = longest + 10 > wide;
     const column = upright && beside ? Math.min(wide, 48) : wide;
@@ -123,11 +164,19 @@ class FlowView {
     const tokens = graph.scores(method, top, sources);
     const scores = tokens && Float64Array.from(shown, (unit) => units[unit].places.reduce((sum, place) => sum + tokens[place], 0));
     const { value, cut = [] } = passing;
-    panel.found = { ...drawnEdges(grids, units.length, { shown, threshold, reached, sideways: method === "rollout" }), quiet, tokens, scores, value, arcs: cut.length, cut: this.#between(cut) };
+    panel.found = {
+      ...drawnEdges(grids, units.length, { shown, threshold, reached, sideways: method === "rollout" }),
+      quiet,
+      tokens,
+      scores,
+      value,
+      arcs: cut.length,
+      cut: this.#between(cut),
+    };
     return panel.found;
   }
 
-  /** The cut between columns in sight. @param {import("./maximum_flow.js").CutArc[]} cut */
+  /** The cut between columns in sight. @param {import("./attention_graph.js").CutArc[]} cut */
   #between(cut) {
     const column = new Map(this.shown.flatMap((unit, place) => this.units[unit].places.map((token) => [token, place])));
     const edges = new Map();
@@ -144,7 +193,17 @@ class FlowView {
     const { top, sources, targets, frame } = this;
     const { method } = panel.about;
     const found = this.#found(panel);
-    panel.paint({ ...found, most: found.scores ? Math.max(...found.scores) : 0, top, sources: this.#columns(sources), targets: method === "flow" ? this.#columns(targets) : [] }, this.palette, Boolean(frame.get("root", false)));
+    panel.paint(
+      {
+        ...found,
+        most: found.scores ? Math.max(...found.scores) : 0,
+        top,
+        sources: this.#columns(sources),
+        targets: method === "flow" ? this.#columns(targets) : [],
+      },
+      this.palette,
+      Boolean(frame.get("root", false)),
+    );
     panel.result.textContent = this.words.result(panel);
   }
 
@@ -160,15 +219,17 @@ class FlowView {
   }
 
   #same(side, column) {
-    for (const panel of this.panels) for (const [name, list] of Object.entries(panel.lists)) {
-      list.tokens.forEach((token, place) => token.classList.toggle("same", name === side && place === column));
-    }
+    for (const panel of this.panels)
+      for (const [name, list] of Object.entries(panel.lists)) {
+        list.tokens.forEach((token, place) => token.classList.toggle("same", name === side && place === column));
+      }
   }
 
-  #over(panel, side, column, box) {
+  #over(side, column, box) {
     const { places } = this.units[this.shown[column]];
     this.#same(side, column);
-    if (side === "queries") return this.frame.tell(null, [this.words.names(places), `layer ${this.payload.layers[this.top]}`, "click to start from here"]);
+    if (side === "queries")
+      return this.frame.tell(null, [this.words.names(places), `layer ${this.payload.layers[this.top]}`, "click to start from here"]);
     this.#look(places);
     return this.frame.tell({ x: box.left, y: box.bottom - 8 }, this.words.aboutToken(column));
   }
@@ -197,7 +258,15 @@ class FlowView {
 
   /** The rows of the table: every token that is shown, by every method. */
   table() {
-    return this.words.table();
+    const { panels, units, shown, sources, top, payload } = this;
+    return {
+      caption: `What each input token gets from ${this.words.names(sources)} at layer ${payload.layers[top]}`,
+      columns: ["Token", ...panels.map(({ about }) => about.title)],
+      rows: shown.map((unit, column) => [
+        units[unit].text,
+        ...panels.map((panel) => (panel.shown?.scores ? figure(panel.shown.scores[column]) : "not computed")),
+      ]),
+    };
   }
 }
 
@@ -205,7 +274,14 @@ class FlowView {
  * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
-  const frame = new Frame({ model, el, name: "flow", label: "Flow view: how attention leads from a token to the input", draw: () => view.draw(), table: () => view.table() });
+  const frame = new Frame({
+    model,
+    el,
+    name: "flow",
+    label: "Flow view: how attention leads from a token to the input",
+    draw: () => view.draw(),
+    table: () => view.table(),
+  });
   const view = new FlowView(frame, payload);
   frame.stepper("Layer of the source", "layer", payload.layers);
   frame.threshold();
@@ -215,7 +291,5 @@ export function render({ model, el }) {
   frame.body.append(view.node);
   frame.said.before(view.said);
   frame.foot.prepend(view.byLayer);
-  return frame.start(STATE);
+  return frame.start();
 }
-
-export default { render };

@@ -1,25 +1,19 @@
 """The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
 
-from ..attribution import flow as attention_flow
-from ..attribution import rollout as attention_rollout
-from ..attribution.flow import SATURATED, FlowGraph
-from ..attribution.flow_kernels import SCALE
+from ..attribution.flow import FlowGraph
 from ..attribution.heads import Heads, pooled_maps, square_weights, with_residual
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
 from .choices import known, position
-from .flow_figure import flow_figure
-from .sides import shown, sides_of, title_of
-from .tables import token_column
+from .flow_scene import SHORT, FlowScene, flow_figure, flow_scores
+from .sides import sides_of, title_of
 from .view import View
 from .weights import deflated
 
@@ -27,48 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What rollout and flow say of every token, from the sources and layers they were computed for.
-
-
-@dataclass(frozen=True)
-class FlowScores:
-    """Scores by layer, source and token; layers by their places."""
-
-    layers: tuple[int, ...]
-    sources: tuple[int, ...]
-    rollout: Float[np.ndarray, "layer source token"]
-    flow: Float[np.ndarray, "layer source token"]
-    ends: UInt8[np.ndarray, "layer source token"]
-    """Where a flow is just a trivial cut: 1 for what the source can give, 2 for what the token can take, 3 for both."""
-    saturation: tuple[tuple[int, float, float, float], ...]
-    """For each layer the shares of flows at either trivial cut, at the source's, and at the token's."""
-
-    def to_frame(self, record: AttentionRecord, maps: Float[np.ndarray, "layer token token"]) -> "pd.DataFrame":
-        """A row for each method, layer, query and key; raw attention is the row of the pooled map."""
-        import pandas as pd
-
-        rows = maps[list(self.layers)][:, list(self.sources)]
-        tables = {"raw": rows, "rollout": self.rollout, "flow": self.flow}
-        layer, source, key = np.indices(rows.shape).reshape(3, -1)
-        tokens = shown(record.tokens)
-        query = np.array(self.sources, dtype=int)[source]
-        columns = {
-            "layer": np.array(record.layers)[np.array(self.layers, dtype=int)[layer]],
-            "query": query,
-            "key": key,
-            "query_token": token_column(tokens, query),
-            "key_token": token_column(tokens, key),
-        }
-        return pd.concat(
-            [pd.DataFrame({"method": name, **columns, "value": table.reshape(-1)}) for name, table in tables.items()],
-            ignore_index=True,
-        )
-
-
-SHORT = 48
-"""Tokens up to which flow is computed from every source at every layer: about a second for twelve layers."""
-LONG = 160
-"""Tokens beyond which flow is computed only for sources that are named: one may take half a minute at 512."""
 EXACT_BYTES = 4_000_000
 """Up to here maps travel as 64-bit floats, and the browser's flow is Python's to the last digit; beyond as 32-bit."""
 
@@ -119,7 +71,7 @@ def flow(
         raise BadInput("The flow view needs a source: give query= a position.")
     asked = None if queries is None else _positions(record, queries, "query")
     graph = FlowGraph.of(with_residual(maps, float(residual)), record.causal)
-    scores = _scores(record, graph, asked, sources, record.layers.index(number), heads, residual)
+    scores = flow_scores(record, graph, asked, sources, record.layers.index(number), heads, residual)
     short = maps.numel() * 8 <= EXACT_BYTES
     sides = sides_of(record)
     payload = {
@@ -152,6 +104,7 @@ def flow(
     }
 
     options = {"heads": heads, "residual": float(residual)}
+    scene = FlowScene(record, sides["keys"], maps, graph, options, scores)
 
     def table() -> "pd.DataFrame":
         return scores.to_frame(record, maps.numpy())
@@ -162,7 +115,7 @@ def flow(
         state,
         blobs,
         table=table,
-        draw=lambda selected, width: flow_figure(record, sides["keys"], maps, options, selected, width),
+        draw=lambda selected, width: flow_figure(scene, selected, width),
         choices={
             "layer": record.layers,
             "queries": range(len(record.query_tokens)),
@@ -182,42 +135,6 @@ def _positions(record: AttentionRecord, positions: int | Sequence[int], what: st
     """Positions counted from zero, each once."""
     some = positions if isinstance(positions, Sequence) and not isinstance(positions, str) else [positions]
     return sorted({position(number, len(record.query_tokens), what) for number in some})
-
-
-def _scores(
-    record: AttentionRecord,
-    graph: FlowGraph,
-    asked: list[int] | None,
-    sources: list[int],
-    place: int,
-    heads: Heads,
-    residual: int | float,
-) -> FlowScores:
-    """Rollout and flow where they are computed: everywhere in a short text, else from some sources at one layer."""
-    tokens = len(record.query_tokens)
-    every = tokens <= SHORT
-    layers = list(range(len(record.layers))) if every else [place]
-    chosen = list(range(tokens)) if every else (sources if tokens <= LONG else []) if asked is None else asked
-    if not chosen:
-        nothing = np.zeros((0, 0, tokens))
-        return FlowScores((), (), nothing, nothing, nothing.astype(np.uint8), ())
-    some: dict[str, Any] = {} if every else {"layers": layers, "queries": chosen}
-    flows = attention_flow(record, heads=heads, residual=float(residual), **some)
-    rolled = attention_rollout(record, heads=heads, residual=float(residual), queries=None if every else chosen)
-    found = flows.map[layers][:, chosen].numpy()
-    ends = np.zeros(found.shape, np.uint8)
-    possible = np.tri(tokens, dtype=bool)[chosen] if record.causal else np.ones((len(chosen), tokens), bool)
-    for index, layer in enumerate(layers):
-        for bit, cut in enumerate(graph.cuts(layer), start=1):
-            met = np.abs(found[index] - cut[chosen] / SCALE) <= SATURATED
-            ends[index] |= (bit * (met & possible)).astype(np.uint8)
-    shares = flows.saturation
-    saturation = tuple(
-        (layer, float(shares.total[layer]), float(shares.source[layer]), float(shares.token[layer])) for layer in layers
-    )
-    return FlowScores(
-        tuple(layers), tuple(chosen), rolled.map[layers][:, chosen].double().numpy(), found, ends, saturation
-    )
 
 
 def _said(heads: Heads, record: AttentionRecord) -> str:

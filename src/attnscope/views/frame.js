@@ -1,6 +1,7 @@
 // The frame that every view of a record stands in: controls, keys, what is read out, and a redraw when anything changes.
 
-import { element } from "./drawing.js";
+import { colours, element } from "./drawing.js";
+import { hasPieces } from "./units.js";
 
 const STEPS = { ArrowLeft: ["layer", -1], ArrowRight: ["layer", 1], ArrowUp: ["head", -1], ArrowDown: ["head", 1] };
 
@@ -22,9 +23,13 @@ export class Frame {
   #cleanup = [];
   #work = 0;
 
-  /** @param {{model: Model, el: HTMLElement, name: string, label: string, draw: () => unknown, table: () => {caption: string, columns: string[], rows: (string | number)[][]}}} given */
+  /** @param {{model: Model, el: HTMLElement, name: string, label: string, draw: () => unknown, table: () => {caption: string, columns: (string | number)[], rows: (string | number)[][]}}} given */
   constructor({ model, el, name, label, draw, table }) {
-    Object.assign(this, { model, el, draw });
+    this.model = model;
+    /** @type {Record<string, Kept>} */
+    this.kept = model.get("kept");
+    this.el = el;
+    this.draw = draw;
     this.controls = element("div", { className: "controls" });
     this.body = element("div", { className: "body" });
     this.reading = element("p", { className: "reading", ariaLive: "polite" });
@@ -35,16 +40,43 @@ export class Frame {
     this.table = element("details", {}, element("summary", {}, "View as table"), holder);
     this.foot = element("div", { className: "foot" }, this.table);
     this.dialog = element("dialog", { ariaLabel: "Keys" });
-    const keys = element("button", { type: "button", className: "keys", onclick: () => this.#showKeys() }, "Keys ", element("kbd", {}, "?"));
+    const keys = element(
+      "button",
+      { type: "button", className: "keys", onclick: () => this.#showKeys() },
+      "Keys ",
+      element("kbd", {}, "?"),
+    );
     this.top = element("div", { className: "top" }, this.controls, keys);
-    this.holder = element("div", { className: `view ${name}`, role: "group", ariaLabel: label }, this.top, this.summary, this.body, this.reading, this.said, this.foot, this.note, this.dialog);
+    this.holder = element(
+      "div",
+      { className: `view ${name}`, role: "group", ariaLabel: label },
+      this.top,
+      this.summary,
+      this.body,
+      this.reading,
+      this.said,
+      this.foot,
+      this.note,
+      this.dialog,
+    );
     el.classList.add("attnscope");
     el.replaceChildren(this.holder);
     this.fillTable = () => {
       if (!this.table.open) return;
       const { caption, columns, rows } = table();
-      const cells = (kind, row) => row.map((cell, place) => (place || kind === "th" ? element(kind, kind === "th" ? { scope: "col" } : {}, String(cell)) : element("th", { scope: "row" }, String(cell))));
-      const made = element("table", { className: "plain" }, element("caption", {}, caption), element("thead", {}, element("tr", {}, ...cells("th", columns))), element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells("td", row)))));
+      const cells = (kind, row) =>
+        row.map((cell, place) =>
+          place || kind === "th"
+            ? element(kind, kind === "th" ? { scope: "col" } : {}, String(cell))
+            : element("th", { scope: "row" }, String(cell)),
+        );
+      const made = element(
+        "table",
+        { className: "plain" },
+        element("caption", {}, caption),
+        element("thead", {}, element("tr", {}, ...cells("th", columns))),
+        element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells("td", row)))),
+      );
       holder.replaceChildren(made);
     };
     this.table.addEventListener("toggle", this.fillTable);
@@ -56,13 +88,20 @@ export class Frame {
 
   /** What is chosen by this name, or a default. @param {string} name @param {any} [otherwise] */
   get(name, otherwise = null) {
+    this.#checkKept(name);
     return this.model.get(name) ?? otherwise;
   }
 
   /** Chooses, tells whoever listens, and keeps it. @param {Record<string, unknown>} changes */
   set(changes) {
+    Object.keys(changes).forEach((name) => this.#checkKept(name));
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
+  }
+
+  /** What the view does not declare would be lost in a link: that is an error of the view. @param {string} name */
+  #checkKept(name) {
+    if (!(name in this.kept)) throw new Error(`This view keeps no ${name}: its state, in Python, does not declare it.`);
   }
 
   // ---- controls: each is made once and made true again before every draw
@@ -80,16 +119,28 @@ export class Frame {
   }
 
   /** A number that steps through values, with its buttons and a slider: a layer. Arrow keys step too.
-   * @param {string} title @param {string} name @param {(number | null)[]} values @param {(value: number | null) => string} [words] */
+   * @param {string} title @param {"layer" | "head"} name @param {(number | null)[]} values @param {(value: number | null) => string} [words] */
   stepper(title, name, values, words = String) {
     const last = values.length - 1;
     const place = () => Math.max(values.indexOf(this.get(name)), 0);
-    const slider = element("input", { type: "range", min: "0", max: String(last), step: "1", ariaLabel: title, oninput: () => this.set({ [name]: values[Number(slider.value)] }) });
+    const slider = element("input", {
+      type: "range",
+      min: "0",
+      max: String(last),
+      step: "1",
+      ariaLabel: title,
+      oninput: () => this.set({ [name]: values[Number(slider.value)] }),
+    });
     const shown = element("output", {});
     const step = (by) => this.set({ [name]: values[Math.min(Math.max(place() + by, 0), last)] });
     const button = (by, sign, words) => element("button", { type: "button", ariaLabel: words, onclick: () => step(by) }, sign);
     this.stepping(name, step);
-    const node = element("div", { className: "stepper" }, element("span", { className: "quiet" }, title), element("div", {}, button(-1, "‹", `${title} before`), slider, button(1, "›", `${title} after`), shown));
+    const node = element(
+      "div",
+      { className: "stepper" },
+      element("span", { className: "quiet" }, title),
+      element("div", {}, button(-1, "‹", `${title} before`), slider, button(1, "›", `${title} after`), shown),
+    );
     node.hidden = last < 1;
     return this.add({ node, refresh: () => ((slider.value = String(place())), (shown.textContent = words(values[place()]))) });
   }
@@ -101,7 +152,11 @@ export class Frame {
 
   /** One of several. @param {string} title @param {string} name @param {[string, string][]} options value and text */
   select(title, name, options) {
-    const list = element("select", { ariaLabel: title, onchange: () => this.set({ [name]: list.value }) }, ...options.map(([value, text]) => element("option", { value }, text)));
+    const list = element(
+      "select",
+      { ariaLabel: title, onchange: () => this.set({ [name]: list.value }) },
+      ...options.map(([value, text]) => element("option", { value }, text)),
+    );
     const node = element("label", {}, element("span", { className: "quiet" }, title), list);
     return this.add({ node, refresh: () => (list.value = this.get(name, options[0][0])) });
   }
@@ -116,14 +171,29 @@ export class Frame {
 
   /** The threshold below which nothing is drawn. @param {number} [largest] @param {string} [title] */
   threshold(largest = 0.5, title = "Hide below") {
-    const slider = element("input", { type: "range", min: "0", max: String(largest), step: "0.005", ariaLabel: title, oninput: () => this.set({ threshold: Number(slider.value) }) });
+    const slider = element("input", {
+      type: "range",
+      min: "0",
+      max: String(largest),
+      step: "0.005",
+      ariaLabel: title,
+      oninput: () => this.set({ threshold: Number(slider.value) }),
+    });
     const shown = element("output", {});
     this.key("t", "hide what is below 0, 0.05, 0.1, 0.2", () => {
       const stops = [0, 0.05, 0.1, 0.2];
       this.set({ threshold: stops.find((stop) => stop > this.get("threshold", 0) + 1e-9) ?? 0 });
     });
-    const node = element("label", { className: "threshold", title: "Key: t" }, element("span", { className: "quiet" }, title), element("div", {}, slider, shown));
-    return this.add({ node, refresh: () => ((slider.value = String(this.get("threshold", 0))), (shown.textContent = this.get("threshold", 0).toFixed(3))) });
+    const node = element(
+      "label",
+      { className: "threshold", title: "Key: t" },
+      element("span", { className: "quiet" }, title),
+      element("div", {}, slider, shown),
+    );
+    return this.add({
+      node,
+      refresh: () => ((slider.value = String(this.get("threshold", 0))), (shown.textContent = this.get("threshold", 0).toFixed(3))),
+    });
   }
 
   // ---- keys
@@ -150,9 +220,21 @@ export class Frame {
   }
 
   #showKeys() {
-    const stepped = [["layer", "← →", "layer"], ["head", "↑ ↓", "head"]].filter(([name]) => this.#steps.has(name)).map(([, key, words]) => [key, words]);
-    const lines = [...stepped, ...this.#listed].flatMap(([key, words]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, words)]);
-    this.dialog.replaceChildren(element("h4", {}, "Keys"), element("dl", {}, ...lines), element("form", { method: "dialog" }, element("button", {}, "Close")));
+    const stepped = [
+      ["layer", "← →", "layer"],
+      ["head", "↑ ↓", "head"],
+    ]
+      .filter(([name]) => this.#steps.has(name))
+      .map(([, key, words]) => [key, words]);
+    const lines = [...stepped, ...this.#listed].flatMap(([key, words]) => [
+      element("dt", {}, element("kbd", {}, key)),
+      element("dd", {}, words),
+    ]);
+    this.dialog.replaceChildren(
+      element("h4", {}, "Keys"),
+      element("dl", {}, ...lines),
+      element("form", { method: "dialog" }, element("button", {}, "Close")),
+    );
     this.dialog.showModal();
   }
 
@@ -177,15 +259,20 @@ export class Frame {
   // ---- drawing
 
   /** Draws, and draws again whenever what is chosen, the size, the screen or the scheme changes.
-   * @param {string[]} names what the view shows of the model @returns {() => void} what ends it */
-  start(names) {
+   * @param {string[]} [apart] names that the view listens to by itself, because they draw little anew @returns {() => void} what ends it */
+  start(apart = []) {
+    const names = [...Object.keys(this.kept).filter((name) => !apart.includes(name)), "payload", "blobs"];
     const again = () => this.redraw();
     for (const name of names) this.model.on(`change:${name}`, again);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const stop = new AbortController();
     dark.addEventListener("change", again, stop);
     // a query is about one density: when it changes, the next one is asked for
-    const watchDensity = () => matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`).addEventListener("change", () => (again(), watchDensity()), { once: true, signal: stop.signal });
+    const watchDensity = () =>
+      matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`).addEventListener("change", () => (again(), watchDensity()), {
+        once: true,
+        signal: stop.signal,
+      });
     watchDensity();
     let width = Math.round(this.holder.getBoundingClientRect().width);
     // only the width is given from outside: the height is the view's own, so that it never shrinks itself
@@ -231,4 +318,84 @@ export class Frame {
     await work;
     if (!--this.#work) this.holder.removeAttribute("aria-busy");
   }
+}
+
+// ---- The controls that views of a record share: the layer, words, special tokens, the threshold, the sentences of a pair.
+
+/** Adds the controls that make sense for this record. @param {Frame} frame @param {HeadPayload} payload */
+export function recordControls(frame, payload) {
+  const { queries, keys } = payload;
+  frame.stepper("Layer", "layer", payload.weights.layers);
+  if (queries.sentences) {
+    const names = { 0: "A", 1: "B" };
+    /** @type {[string, string][]} */
+    const pairs = ["00", "01", "10", "11"].map((pair) => [pair, `${names[pair[0]]} → ${names[pair[1]]}`]);
+    frame.select("Sentences", "between", [["all", "All"], ...pairs]);
+  }
+  frame.threshold();
+  wordsControl(frame, queries, keys);
+  quietControl(frame, queries, keys);
+  frame.check("Square-root scale", "root");
+}
+
+/** Words or tokens, where some word has several. @param {Frame} frame @param {...Side} sides */
+export function wordsControl(frame, ...sides) {
+  if (sides.some(hasPieces)) frame.check("Whole words", "words", "w", "whole words or tokens");
+}
+
+/** Special tokens and sinks, where there are some. @param {Frame} frame @param {...Side} sides */
+export function quietControl(frame, ...sides) {
+  const any = (kind) => sides.some((side) => side[kind].length);
+  if (any("special") || any("sinks"))
+    frame.check(any("special") ? "Special tokens and sinks" : "Sinks", "special", "s", "special tokens and sinks");
+}
+
+/** The head that an arrow key steps to: the next one round, or from several the first or the last.
+ * @param {number[]} heads all of them @param {number[]} shown @param {number} by */
+export function nextHead(heads, shown, by) {
+  if (shown.length !== 1) return by > 0 ? heads[0] : heads.at(-1);
+  return heads[(heads.indexOf(shown[0]) + by + heads.length) % heads.length];
+}
+
+/** A chip for each head: click shows or hides it, double click isolates it; ↑ and ↓ step from head to head.
+ * @param {Frame} frame @param {DescribedWeights} described */
+export function headChips(frame, { heads, pooled }) {
+  const chosen = () => frame.get("heads") ?? heads;
+  const choose = (some) => frame.set({ heads: some.length === heads.length ? null : some });
+  const made = heads.map((head, place) => {
+    const swatch = element("i", { ariaHidden: "true" });
+    const chip = element(
+      "button",
+      { type: "button", className: "chip", ariaLabel: `Head ${head}`, title: "Click: show or hide. Double click: this head alone." },
+      swatch,
+      String(head),
+    );
+    chip.addEventListener("click", (event) => {
+      if (event.detail > 1) return;
+      const on = chosen().includes(head);
+      choose(on ? chosen().filter((other) => other !== head) : heads.filter((other) => other === head || chosen().includes(other)));
+    });
+    chip.addEventListener("dblclick", () => choose([head]));
+    swatch.classList.toggle("again", place % 16 >= 8);
+    return chip;
+  });
+  const all = element("button", { type: "button", onclick: () => choose(heads) }, "All");
+  const node = element(
+    "div",
+    { className: "chips", role: "group", ariaLabel: "Heads" },
+    element("span", { className: "quiet" }, "Heads"),
+    ...made,
+    all,
+  );
+  node.hidden = heads.length < 2 || Boolean(pooled);
+  frame.stepping("head", (by) => choose([nextHead(heads, chosen(), by)]));
+  const refresh = () => {
+    const { categorical } = colours(frame.el);
+    made.forEach((chip, place) => {
+      chip.setAttribute("aria-pressed", String(chosen().includes(heads[place])));
+      chip.querySelector("i").style.setProperty("--chip", categorical[place % categorical.length]);
+    });
+  };
+  frame.follow({ node, refresh });
+  return node;
 }

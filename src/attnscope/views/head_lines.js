@@ -1,5 +1,6 @@
 // The lines of the head view: which there are, where they run, and which one the pointer is on.
 
+import { exact, percent, thousands } from "./drawing.js";
 import { unitGrid, unitRest } from "./units.js";
 
 /** What no screen shows: a line as faint as one step of its opacity. */
@@ -11,7 +12,7 @@ const AT_ONCE = 128;
 
 /** The lines of some heads of a layer, and what is left out of them.
  * @param {import("./weights.js").Layer} layer @param {number[]} heads their places
- * @param {{shape: [number, number, number], queries: object[], keys: object[], shownQueries: number[], shownKeys: number[], masked: Set<number>, threshold: number, opacity: (weight: number) => number, between: (query: object, key: object) => boolean}} given */
+ * @param {{shape: [number, number, number], queries: import("./units.js").Unit[], keys: import("./units.js").Unit[], shownQueries: number[], shownKeys: number[], masked: Set<number>, threshold: number, opacity: (weight: number) => number, between: (query: import("./units.js").Unit, key: import("./units.js").Unit) => boolean}} given */
 export function linesOf(layer, heads, { shape, queries, keys, shownQueries, shownKeys, masked, threshold, opacity, between }) {
   const grids = heads.map((head) => unitGrid(layer.values, head, shape, queries, keys, masked));
   const rests = heads.map((head) => unitRest(layer.rest, head, shape[1], queries, masked));
@@ -79,4 +80,149 @@ export function lineAt(lines, point, y, width) {
 export function strongest(lines, most) {
   const limit = Float32Array.from(lines, ({ weight }) => weight).sort()[lines.length - most];
   return lines.filter(({ weight }) => weight >= limit).slice(0, most);
+}
+
+// ---- What the head view says: of a token, of a pair, of all that is not drawn, and as a table.
+
+/** The words of a panel: they read what it shows and change nothing. */
+export class HeadWords {
+  /** @param {import("./head.js").HeadPanel} panel @param {number} most lines that are drawn at a time */
+  constructor(panel, most) {
+    this.panel = panel;
+    this.most = most;
+  }
+
+  /** What is said of a token: alone where it looks most, or with what is pinned on the other side the exact weight. */
+  about(side, row, pinned) {
+    const { queries, keys } = this.panel.columns;
+    const names = (column, rows) => rows.map((place) => `“${column.units[column.shown[place]].text}”`).join(" + ");
+    const layer = `Layer ${this.panel.frame.get("layer", this.panel.layers.described.layers[0])}`;
+    if (pinned.length) {
+      const [from, to] = side === "queries" ? [[row], pinned] : [pinned, [row]];
+      const lines = [`${names(queries, from)} → ${names(keys, to)}`];
+      this.panel
+        .heads()
+        .slice(0, 6)
+        .forEach((head, place) => lines.push(`${layer}, ${this.headName(head)}: ${this.exactly(place, from, to)}`));
+      if (this.panel.heads().length > 6) lines.push(`and ${this.panel.heads().length - 6} more heads`);
+      return lines;
+    }
+    const column = side === "queries" ? keys : queries;
+    const means = column.shown.map((_, other) => [
+      other,
+      this.panel.weightsOf(side === "queries" ? "keys" : "queries", [row], other).reduce((sum, weight) => sum + weight, 0) /
+        this.panel.heads().length,
+    ]);
+    const best = means
+      .sort(([, one], [, other]) => other - one)
+      .slice(0, 3)
+      .map(([other, weight]) => `“${column.units[column.shown[other]].text}” ${weight.toFixed(3)}`);
+    const heads = this.panel.heads().length === 1 ? this.headName(this.panel.heads()[0]) : `mean of ${this.panel.heads().length} heads`;
+    return [
+      side === "queries" ? `${names(queries, [row])} attends to` : `${names(keys, [row])} is attended to by`,
+      best.join(", "),
+      `${layer}, ${heads}`,
+    ];
+  }
+
+  headName(head) {
+    return this.panel.layers.described.pooled ? "mean of all heads" : `head ${this.panel.layers.described.heads[head]}`;
+  }
+
+  /** The exact weight between rows, with its rank among the keys of its row; of what did not travel only its limit. */
+  exactly(place, from, to) {
+    const { queries, keys } = this.panel.columns;
+    const grid = this.panel.found.grids[place];
+    const at = (query, key) => grid[queries.shown[query] * keys.units.length + key];
+    let [sum, error, missing] = [0, 0, 0];
+    for (const query of from)
+      for (const key of to) {
+        const value = at(query, keys.shown[key]);
+        const off = this.errorOf(this.panel.heads()[place], queries.units[queries.shown[query]], keys.units[keys.shown[key]]);
+        sum += value;
+        error += off.error;
+        missing += off.missing;
+      }
+    const { kept } = this.panel.layers.described;
+    if (missing && sum === 0) return `not among the ${kept} largest of its row, which are all that is here`;
+    const told = `${missing ? "at least " : ""}${exact(sum, error)}`;
+    if (from.length > 1 || to.length > 1) return `${told} in sum`;
+    if (missing) return told;
+    const rank = 1 + keys.units.filter((_, key) => at(from[0], key) > sum).length;
+    return `${told}, rank ${rank} of ${keys.units.length}`;
+  }
+
+  /** How far the weight between two units may be off, and how many weights of tokens in it did not travel. */
+  errorOf(head, query, key) {
+    const { shape, kept } = this.panel.layers.described;
+    const asked = query.places.filter((place) => !this.panel.masked.has(place));
+    let [error, missing] = [0, 0];
+    for (const from of asked)
+      for (const to of key.places) {
+        const value = this.panel.layer.values[(head * shape[1] + from) * shape[2] + to];
+        error += this.panel.layer.error(head, from, value) / asked.length;
+        missing += kept !== null && value === 0 ? 1 : 0;
+      }
+    return { error, missing };
+  }
+
+  /** What is not drawn, and how much it is. @param {number} faint lines in sight that are left out as the weakest */
+  say(faint) {
+    const { left, lines } = this.panel.found;
+    const said = [];
+    const share = (mass) => percent(left.mass > 0 ? mass / left.mass : 0);
+    const { queries: asking, keys: asked } = this.panel.columns;
+    const quiet = [asking, asked].flatMap(({ units, shown }) => shown.filter((place) => units[place].special || units[place].sink));
+    if (quiet.length) said.push("lines of special tokens and sinks are faded until one of these tokens is looked at");
+    if (faint) said.push(`of the lines in sight the ${thousands(this.most)} strongest are drawn, ${thousands(faint)} are not`);
+    if (left.faint)
+      said.push(`${thousands(left.faint)} lines too faint to be seen are not drawn (${share(left.faintMass)} of the attention)`);
+    if (left.below)
+      said.push(
+        `${thousands(left.below)} lines below ${this.panel.frame.get("threshold", 0).toFixed(3)} are not drawn (${share(left.belowMass)} of the attention)`,
+      );
+    if (left.hiddenMass > 1e-6 * left.mass) said.push(`tokens that are hidden take ${share(left.hiddenMass)}`);
+    const { kept } = this.panel.layers.described;
+    if (kept !== null) said.push(`each query has its ${kept} largest keys here, all others together take ${share(left.restMass)}`);
+    this.panel.frame.said.textContent = `Opacity is the weight, from 0 to 1, on a ${this.panel.frame.get("root", false) ? "square-root" : "linear"} scale.${said.length ? ` ${said.join("; ")}.`.replace(/^ ./, (start) => start.toUpperCase()) : ""}`;
+    const best = lines.reduce((best, line) => (line.weight > (best?.weight ?? 0) ? line : best), null);
+    const { queries, keys } = this.panel.columns;
+    const words = best
+      ? `strongest “${queries.units[queries.shown[best.query]].text}” to “${keys.units[keys.shown[best.key]].text}” ${best.weight.toFixed(3)} in head ${this.panel.layers.described.heads[best.head]}`
+      : "no line is drawn";
+    this.panel.frame.summary.textContent = `Layer ${this.panel.frame.get("layer", this.panel.layers.described.layers[0])}: ${lines.length} lines of ${this.panel.heads().length === 1 ? "1 head" : `${this.panel.heads().length} heads`}, ${words}.`;
+  }
+
+  /** The rows of the table: the largest weights of what is shown, drawn or too faint for it. */
+  table(most = 200) {
+    const { queries, keys } = this.panel.columns;
+    const threshold = this.panel.frame.get("threshold", 0);
+    const each = (visit) =>
+      (this.panel.found?.grids ?? []).forEach((grid, place) =>
+        queries.shown.forEach((query) =>
+          keys.shown.forEach((key) => {
+            const weight = grid[query * keys.units.length + key];
+            if (weight > 0 && weight >= threshold) visit(weight, query, key, place);
+          }),
+        ),
+      );
+    // a long text has millions: only the largest become rows
+    let count = 0;
+    each(() => count++);
+    const weights = new Float32Array(count);
+    each((weight) => (weights[--count] = weight));
+    const limit = weights.sort()[Math.max(weights.length - most, 0)];
+    const rows = [];
+    each((weight, query, key, place) => weight >= limit && rows.push({ weight, query, key, place }));
+    const largest = rows.sort((one, other) => other.weight - one.weight).slice(0, most);
+    return {
+      caption: `Layer ${this.panel.frame.get("layer", this.panel.layers.described.layers[0])}: the ${largest.length} largest of ${thousands(weights.length)} weights that are shown`,
+      columns: ["From", "To", "Head", "Weight"],
+      rows: largest.map(({ weight, query, key, place }) => {
+        const head = this.panel.heads()[place];
+        const { error } = this.errorOf(head, queries.units[query], keys.units[key]);
+        return [queries.units[query].text, keys.units[key].text, this.panel.layers.described.heads[head], exact(weight, error)];
+      }),
+    };
+  }
 }

@@ -24,7 +24,7 @@ const READERS = {
 /** The arrays of a view, each decoded when it is asked for. @param {Element} el */
 function blobsOf(el) {
   const blobs = {};
-  for (const script of el.querySelectorAll("script[data-blob]")) {
+  for (const script of /** @type {NodeListOf<HTMLScriptElement>} */ (el.querySelectorAll("script[data-blob]"))) {
     const { blob, code, size } = script.dataset;
     // letters of seven bits may end in zeros that belong to nothing
     Object.defineProperty(blobs, blob, { get: () => READERS[code](script.textContent).subarray(0, Number(size)), enumerable: true });
@@ -39,7 +39,7 @@ globalThis.attnscopeHost = {
   /** Draws every view of this name. @param {string} name @param {(given: {model: Model, el: Element}) => unknown} render */
   mount(name, render) {
     const kept = this.fromAddress();
-    document.querySelectorAll("[data-view]").forEach((el, place) => {
+    /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-view]")).forEach((el, place) => {
       if (el.dataset.view !== name) return;
       const values = JSON.parse(el.querySelector("script").textContent);
       const model = new Model({ ...values, ...fitting(values, kept[place]), blobs: blobsOf(el) }, () => this.keepInAddress());

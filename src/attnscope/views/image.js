@@ -1,16 +1,16 @@
 // The image view: the scores of an image's patches as heat over the image, once for each method.
 
-import { colours, drawRamp, element, percent, sharp, short } from "./drawing.js";
+import { colours, drawRamp, element, movedPlace, percent, pointedPlace, sharp, short } from "./drawing.js";
 import { Frame } from "./frame.js";
-import { movedPlace, pointedPlace } from "./map_places.js";
 
 const LEGEND = 120;
 
 /** The images and what they share. */
 class ImageView {
-  /** @param {import("./frame.js").Frame} frame @param {object} payload */
+  /** @param {import("./frame.js").Frame} frame @param {ImagePayload} payload */
   constructor(frame, payload) {
-    Object.assign(this, { frame, payload });
+    this.frame = frame;
+    this.payload = payload;
     this.picture = new Image();
     this.picture.src = payload.image;
     this.figures = payload.methods.map((method) => this.#figure(method));
@@ -20,12 +20,35 @@ class ImageView {
 
   #figure(method) {
     const { grid, methods } = this.payload;
-    const canvas = element("canvas", { className: "picture", tabIndex: 0, role: "application", ariaLabel: `${method.name}: heat over ${grid[0]} by ${grid[1]} patches; arrow keys move` });
+    const canvas = element("canvas", {
+      className: "picture",
+      tabIndex: 0,
+      role: "application",
+      ariaLabel: `${method.name}: heat over ${grid[0]} by ${grid[1]} patches; arrow keys move`,
+    });
     const alone = () => this.frame.set({ methods: this.frame.get("methods") ? null : [method.name] });
-    const title = methods.length > 1 ? element("button", { type: "button", title: "Show this method alone, or all again", onclick: alone }, method.name) : element("span", {}, method.name);
+    const title =
+      methods.length > 1
+        ? element("button", { type: "button", title: "Show this method alone, or all again", onclick: alone }, method.name)
+        : element("span", {}, method.name);
     const [ramp, start, end] = [element("canvas", { ariaHidden: "true" }), element("span", {}), element("span", {})];
-    const node = element("figure", {}, element("figcaption", {}, title), canvas, element("div", { className: "end quiet" }, start, ramp, end));
-    const figure = { method, canvas, ramp, start, end, node, at: [0, 0], largest: Math.max(0, ...method.scores.flat().map((score) => Math.abs(score ?? 0))) };
+    const node = element(
+      "figure",
+      {},
+      element("figcaption", {}, title),
+      canvas,
+      element("div", { className: "end quiet" }, start, ramp, end),
+    );
+    const figure = {
+      method,
+      canvas,
+      ramp,
+      start,
+      end,
+      node,
+      at: /** @type {[number, number]} */ ([0, 0]),
+      largest: Math.max(0, ...method.scores.flat().map((score) => Math.abs(score ?? 0))),
+    };
     const cell = () => ({ width: canvas.clientWidth / grid[1], height: canvas.clientHeight / grid[0] });
     const read = (place) => {
       figure.at = place;
@@ -51,7 +74,10 @@ class ImageView {
   #about({ method }, [row, column]) {
     const score = method.scores[row][column];
     const every = method.scores.flat().filter((one) => one !== null);
-    const told = score === null ? "not computed" : `${String(+score.toPrecision(4)).replace("-", "−")}, rank ${1 + every.filter((one) => one > score).length} of ${every.length}`;
+    const told =
+      score === null
+        ? "not computed"
+        : `${String(+score.toPrecision(4)).replace("-", "−")}, rank ${1 + every.filter((one) => one > score).length} of ${every.length}`;
     return [`${method.name}: patch in row ${row}, column ${column}`, told];
   }
 
@@ -72,7 +98,11 @@ class ImageView {
     for (const figure of shown) {
       this.#paint(figure);
       const { method, ramp, start, end, largest } = figure;
-      drawRamp(sharp(ramp, LEGEND, 12), { left: 0, top: 0, width: LEGEND, height: 12 }, (share) => this.#heat(method, method.signed ? 2 * share - 1 : share).colour);
+      drawRamp(
+        sharp(ramp, LEGEND, 12),
+        { left: 0, top: 0, width: LEGEND, height: 12 },
+        (share) => this.#heat(method, method.signed ? 2 * share - 1 : share).colour,
+      );
       start.textContent = method.signed ? `−${short(largest)}` : "0";
       end.textContent = short(largest);
     }
@@ -83,7 +113,10 @@ class ImageView {
   #paint(figure, looked = null) {
     if (!this.palette) return;
     const { method, canvas, largest, node } = figure;
-    const { grid: [rows, columns], size } = this.payload;
+    const {
+      grid: [rows, columns],
+      size,
+    } = this.payload;
     const width = node.clientWidth;
     const height = Math.round((width * size[1]) / size[0]);
     const context = sharp(canvas, width, height);
@@ -91,14 +124,16 @@ class ImageView {
     context.drawImage(this.picture, 0, 0, width, height);
     const patches = [];
     const edge = (place, count, whole) => Math.round((place * whole) / count);
-    method.scores.forEach((line, row) => line.forEach((score, column) => {
-      const { colour, ink } = this.#heat(method, largest && score ? score / largest : 0);
-      const [left, top] = [edge(column, columns, width), edge(row, rows, height)];
-      context.globalAlpha = opacity * ink;
-      context.fillStyle = colour;
-      context.fillRect(left, top, edge(column + 1, columns, width) - left, edge(row + 1, rows, height) - top);
-      patches.push({ row, column, score, colour, opacity: opacity * ink });
-    }));
+    method.scores.forEach((line, row) =>
+      line.forEach((score, column) => {
+        const { colour, ink } = this.#heat(method, largest && score ? score / largest : 0);
+        const [left, top] = [edge(column, columns, width), edge(row, rows, height)];
+        context.globalAlpha = opacity * ink;
+        context.fillStyle = colour;
+        context.fillRect(left, top, edge(column + 1, columns, width) - left, edge(row + 1, rows, height) - top);
+        patches.push({ row, column, score, colour, opacity: opacity * ink });
+      }),
+    );
     context.globalAlpha = 1;
     if (looked) {
       const [left, top] = [edge(looked[1], columns, width), edge(looked[0], rows, height)];
@@ -113,13 +148,28 @@ class ImageView {
   #say(shown) {
     const { grid } = this.payload;
     const root = this.frame.get("root", false) ? "the square root of " : "";
-    const said = [`${grid[0]} by ${grid[1]} patches. Colour and opacity are ${root}the score, from 0 to the largest patch of each method; a patch without a score is the image itself.`];
-    const elsewhere = shown.filter(({ method }) => method.elsewhere > 1e-6).map(({ method }) => `${method.name} ${percent(method.elsewhere)}`);
+    const said = [
+      `${grid[0]} by ${grid[1]} patches. Colour and opacity are ${root}the score, from 0 to the largest patch of each method; a patch without a score is the image itself.`,
+    ];
+    const elsewhere = shown
+      .filter(({ method }) => method.elsewhere > 1e-6)
+      .map(({ method }) => `${method.name} ${percent(method.elsewhere)}`);
     if (elsewhere.length) said.push(`Tokens that are no patch take ${elsewhere.join(", ")}.`);
-    for (const { method } of shown) for (const warning of method.warnings) said.push(`${method.name}: ${warning}${/[.!?]$/.test(warning) ? "" : "."}`);
+    for (const { method } of shown)
+      for (const warning of method.warnings) said.push(`${method.name}: ${warning}${/[.!?]$/.test(warning) ? "" : "."}`);
     this.frame.said.textContent = said.join(" ");
-    const best = ({ method }) => method.scores.reduce((found, line, row) => line.reduce((most, score, column) => (score !== null && score > most.score ? { score, row, column } : most), found), { score: -Infinity });
-    this.frame.summary.textContent = shown.map((figure) => { const { row, column, score } = best(figure); return `${figure.method.name}: highest in row ${row}, column ${column}, ${short(score)}`; }).join("; ");
+    const best = ({ method }) =>
+      method.scores.reduce(
+        (found, line, row) =>
+          line.reduce((most, score, column) => (score !== null && score > most.score ? { score, row, column } : most), found),
+        { score: -Infinity },
+      );
+    this.frame.summary.textContent = shown
+      .map((figure) => {
+        const { row, column, score } = best(figure);
+        return `${figure.method.name}: highest in row ${row}, column ${column}, ${short(score)}`;
+      })
+      .join("; ");
   }
 
   /** The rows of the table: every patch under every method that is shown. */
@@ -131,7 +181,11 @@ class ImageView {
     return {
       caption: "The score of every patch",
       columns: ["Row", "Column", ...methods.map(({ name }) => name)],
-      rows: places.map(([row, column]) => [row, column, ...methods.map(({ scores }) => (scores[row][column] === null ? "not computed" : short(scores[row][column])))]),
+      rows: places.map(([row, column]) => [
+        row,
+        column,
+        ...methods.map(({ scores }) => (scores[row][column] === null ? "not computed" : short(scores[row][column]))),
+      ]),
     };
   }
 }
@@ -139,17 +193,32 @@ class ImageView {
 /** Draws the view into an element and keeps it true to the model.
  * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
-  const frame = new Frame({ model, el, name: "image", label: "Image view: which parts of an image were looked at", draw: () => view.draw(), table: () => view.table() });
+  const frame = new Frame({
+    model,
+    el,
+    name: "image",
+    label: "Image view: which parts of an image were looked at",
+    draw: () => view.draw(),
+    table: () => view.table(),
+  });
   const view = new ImageView(frame, model.get("payload"));
-  const slider = element("input", { type: "range", min: "0", max: "1", step: "0.05", ariaLabel: "Opacity of the heat", oninput: () => frame.set({ opacity: Number(slider.value) }) });
+  const slider = element("input", {
+    type: "range",
+    min: "0",
+    max: "1",
+    step: "0.05",
+    ariaLabel: "Opacity of the heat",
+    oninput: () => frame.set({ opacity: Number(slider.value) }),
+  });
   const shown = element("output", {});
   frame.add({
     node: element("label", {}, element("span", { className: "quiet" }, "Opacity of the heat"), element("div", {}, slider, shown)),
-    refresh: () => ((slider.value = String(frame.get("opacity", 0.6))), (shown.textContent = percent(frame.get("opacity", 0.6)).replace(".0", ""))),
+    refresh: () => (
+      (slider.value = String(frame.get("opacity", 0.6))),
+      (shown.textContent = percent(frame.get("opacity", 0.6)).replace(".0", ""))
+    ),
   });
   frame.check("Square-root scale", "root");
   frame.body.append(view.node);
-  return frame.start(["methods", "opacity", "root"]);
+  return frame.start();
 }
-
-export default { render };

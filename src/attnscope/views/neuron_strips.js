@@ -1,6 +1,190 @@
 // The drawings of the neuron view: strips of dimensions, figures and softmax bars, and one sum as bars.
 
-import { drawRamp } from "./drawing.js";
+import { drawRamp, percent, short } from "./drawing.js";
+import { LAYERS_HELD, Recent, blob, fromHalves } from "./weights.js";
+
+// ---- From a query and the keys to weights: products, sums, scaling, bias and softmax, out of the vectors of one layer.
+
+/** @typedef {{dot: number, scaled: number, capped: number, bias: number, logit: number, weight: number, products: Float32Array}} Sum one key's way to its weight */
+
+/** The vectors of a record, decoded one layer at a time. */
+export class VectorLayers {
+  #model;
+  #recent = new Recent(LAYERS_HELD);
+
+  /** @param {{get: (name: string) => any}} model @param {NeuronPayload["vectors"]} described */
+  constructor(model, described) {
+    this.#model = model;
+    this.described = described;
+  }
+
+  /** One layer by its place. @param {number} place @returns {Promise<{queries: Float32Array, keys: Float32Array, bias: Float32Array | null}>} */
+  layer(place) {
+    return this.#recent.get(place, () => this.#decoded(place));
+  }
+
+  async #decoded(place) {
+    const {
+      shape: [heads, queries, width],
+      units,
+      biases,
+    } = this.described;
+    const values = fromHalves(new Uint16Array(await blob(this.#model, `layer${place}`)));
+    if (units[place] !== 1) values.forEach((value, index) => (values[index] = value * units[place]));
+    const bias = biases[place] === null ? null : fromHalves(new Uint16Array(await blob(this.#model, `bias${biases[place]}`)));
+    const cut = heads * queries * width;
+    return { queries: values.subarray(0, cut), keys: values.subarray(cut), bias };
+  }
+
+  /** One head's part of a layer: `query(position)` and `key(position)` are vectors, `sums(query)` the way to each weight.
+   * @param {Awaited<ReturnType<VectorLayers["layer"]>>} layer @param {number} place @param {number} head its place */
+  head(layer, place, head) {
+    const {
+      shape: [, queryCount, width],
+      key_count: keyCount,
+      key_heads: keyHeads,
+      bias_heads: biasHeads,
+      scaling,
+      softcap,
+    } = this.described;
+    const query = (position) => layer.queries.subarray((head * queryCount + position) * width, (head * queryCount + position + 1) * width);
+    const key = (position) =>
+      layer.keys.subarray((keyHeads[head] * keyCount + position) * width, (keyHeads[head] * keyCount + position + 1) * width);
+    const added = (from, to) => (layer.bias ? layer.bias[((biasHeads === 1 ? 0 : head) * queryCount + from) * keyCount + to] : 0);
+    const sums = (position) => {
+      const made = Array.from({ length: keyCount }, (_, to) => {
+        const products = query(position).map((value, dimension) => value * key(to)[dimension]);
+        const dot = products.reduce((sum, product) => sum + product, 0);
+        const scaled = dot * scaling[place];
+        const capped = softcap === null ? scaled : softcap * Math.tanh(scaled / softcap);
+        const bias = added(position, to);
+        return { dot, scaled, capped, bias, logit: capped + bias, weight: 0, products };
+      });
+      const most = Math.max(...made.map(({ logit }) => logit));
+      const total = made.reduce((sum, { logit }) => sum + (most > -Infinity ? Math.exp(logit - most) : 0), 0);
+      // a query that may attend to nothing has weights of zero
+      for (const sum of made) sum.weight = total ? Math.exp(sum.logit - most) / total : 0;
+      return made;
+    };
+    return { query, key, sums };
+  }
+}
+
+/** The dimensions as they stand, or from the largest product down to the smallest. @param {Float32Array} products @param {string} order */
+export function dimensionOrder(products, order) {
+  const dimensions = Array.from(products, (_, dimension) => dimension);
+  return order === "contribution" ? dimensions.sort((one, other) => products[other] - products[one]) : dimensions;
+}
+
+// ---- What the neuron view says: of a key, of one of its dimensions, of all that is not shown, and as a table.
+
+/** A figure with two digits; a minus as long as a plus. @param {number} value */
+export const figure = (value) => (value === -Infinity ? "−∞" : value.toFixed(2).replace("-", "−"));
+
+/** The words of a panel: they read what it shows and change nothing. */
+export class NeuronWords {
+  /** @param {import("./neuron.js").NeuronPanel} panel */
+  constructor(panel) {
+    this.panel = panel;
+  }
+
+  /** A token in quotes, cut where it is long. @param {"queries" | "keys"} side @param {number} position */
+  #quoted(side, position) {
+    return `“${this.panel.columns[side].units[position].text.slice(0, 40)}”`;
+  }
+
+  /** The rank of a key's weight among all keys. @param {number} key */
+  rank(key) {
+    const { sums } = this.panel;
+    return `rank ${1 + sums.filter(({ weight }) => weight > sums[key].weight).length} of ${sums.length}`;
+  }
+
+  /** What is said of a key. @param {number} key */
+  about(key) {
+    const { sums, query, chosen } = this.panel;
+    const { logit, weight } = sums[key];
+    return [
+      `${this.#quoted("queries", query)} → ${this.#quoted("keys", key)}`,
+      `Layer ${chosen.layer}, head ${chosen.head}`,
+      `logit ${figure(logit)}`,
+      `weight ${weight.toFixed(3)}, ${this.rank(key)}`,
+    ];
+  }
+
+  /** What is said of one dimension of a query. @param {number} query @param {number} dimension */
+  aboutQuery(query, dimension) {
+    return [`${this.#quoted("queries", query)}, dimension ${dimension}`, `query ${short(this.panel.vectors.query(query)[dimension])}`];
+  }
+
+  /** What is said of one dimension of a key: its three figures, and its rank among the products. */
+  aboutProduct(key, dimension) {
+    const { sums, vectors, query } = this.panel;
+    const { products } = sums[key];
+    const rank = 1 + products.filter((product) => product > products[dimension]).length;
+    const figures = `${short(vectors.query(query)[dimension])} × ${short(vectors.key(key)[dimension])} = ${short(products[dimension])}`;
+    return [
+      `${this.#quoted("keys", key)}, dimension ${dimension}`,
+      `query × key: ${figures}`,
+      `contribution ${rank} of ${products.length}`,
+    ];
+  }
+
+  /** What is not shown, how exact the figures are, and what the strongest key is. */
+  say() {
+    const {
+      frame,
+      sums,
+      query,
+      masked,
+      layers: { described },
+      columns: { queries, keys },
+    } = this.panel;
+    const { layer, head, place, headPlace } = this.panel.chosen;
+    const shown = new Set(keys.shown);
+    const left = sums.filter((_, position) => !shown.has(position));
+    const sharing = described.heads.filter(
+      (_, other) => other !== headPlace && described.key_heads[other] === described.key_heads[headPlace],
+    );
+    const said = [`Colour is the value, on a ${frame.get("root", false) ? "square-root" : "linear"} scale.`];
+    if (this.panel.layout.narrow)
+      said.push(
+        "There is room for the products of query and key only: the vectors, their sum and the logit are told when a row is pointed at.",
+      );
+    if (left.length)
+      said.push(
+        `${left.length} keys are not shown and take ${percent(left.reduce((sum, { weight }) => sum + weight, 0))} of the attention.`,
+      );
+    if (sharing.length)
+      said.push(`Head ${head} shares its keys with head${sharing.length > 1 ? "s" : ""} ${sharing.join(", ")} (grouped queries).`);
+    said.push(
+      `Vectors are 16-bit floats (three digits): in layer ${layer} logits differ from the record by at most ${described.errors.logits[place]}, weights by at most ${described.errors.weights[place]}.`,
+    );
+    frame.said.textContent = said.join(" ");
+    const best = sums.reduce((best, sum, position) => (sum.weight > sums[best].weight ? position : best), 0);
+    const attends = masked.has(query)
+      ? "attends to nothing"
+      : `attends most to “${keys.units[best].text}”, ${sums[best].weight.toFixed(3)} (logit ${figure(sums[best].logit)})`;
+    frame.summary.textContent = `Layer ${layer}, head ${head}: “${queries.units[query].text}” ${attends}.`;
+  }
+
+  /** The rows of the table: every key of the chosen query. */
+  table() {
+    const {
+      sums,
+      query,
+      chosen,
+      columns: { queries, keys },
+    } = this.panel;
+    return {
+      caption: `Layer ${chosen?.layer}, head ${chosen?.head}: the keys of “${queries.units[query ?? 0].text}”`,
+      columns: ["Key", "Sum of products", "Scaled", "Bias", "Logit", "Weight"],
+      rows: keys.shown.map((position) => {
+        const { dot, scaled, bias, logit, weight } = sums[position];
+        return [keys.units[position].text, figure(dot), figure(scaled), figure(bias), figure(logit), weight.toFixed(4)];
+      }),
+    };
+  }
+}
 
 const GAP = 16;
 const FIGURE = 56;
@@ -35,7 +219,8 @@ export function stripLayout(dimensions, width) {
   const whole = bar + BAR + WEIGHT + GAP / 2;
   /** The column and the dimension's place under a point. @param {number} x */
   const at = (x) => {
-    for (const [column, left] of Object.entries(lefts)) if (x >= left && x < left + strip) return { column, index: Math.floor((x - left) / cell) };
+    for (const [column, left] of Object.entries(lefts))
+      if (x >= left && x < left + strip) return { column, index: Math.floor((x - left) / cell) };
     return { column: x < lefts.key ? "query" : "sum", index: x < lefts.key ? 0 : null };
   };
   return { cell, strip, lefts, dot, logit, bar, weight: bar + BAR + 8, whole, at };
@@ -47,7 +232,8 @@ function narrowLayout(dimensions, width) {
   const strip = Math.max(width - WEIGHT - GAP, 48);
   const cell = strip / dimensions;
   const lefts = { product: GAP / 2 };
-  const at = (x) => (x >= GAP / 2 && x < GAP / 2 + strip ? { column: "product", index: Math.floor((x - GAP / 2) / cell) } : { column: "sum", index: null });
+  const at = (x) =>
+    x >= GAP / 2 && x < GAP / 2 + strip ? { column: "product", index: Math.floor((x - GAP / 2) / cell) } : { column: "sum", index: null };
   return { cell, strip, lefts, dot: null, logit: null, bar: null, weight: GAP + strip, whole: strip + WEIGHT + GAP, at, narrow: true };
 }
 
@@ -59,10 +245,25 @@ export function drawColumns(top, context, queries, keys, given) {
   const { lefts, strip, dot, logit, bar } = layout;
   const [ink, quiet, line] = [palette.text, palette.quiet, palette.line];
   top.fillStyle = quiet;
-  const headings = layout.narrow ? [["query × key", lefts.product], ["weight", layout.weight]] : [["query", lefts.query], ["key", lefts.key], ["query × key", lefts.product], ["softmax", bar]];
+  const headings = layout.narrow
+    ? [
+        ["query × key", lefts.product],
+        ["weight", layout.weight],
+      ]
+    : [
+        ["query", lefts.query],
+        ["key", lefts.key],
+        ["query × key", lefts.product],
+        ["softmax", bar],
+      ];
   for (const [words, left] of headings) top.fillText(words, left, row / 2, left === bar ? BAR : left === layout.weight ? WEIGHT : strip);
   top.textAlign = "right";
-  if (!layout.narrow) for (const [words, right] of [["sum", dot], ["logit", logit]]) top.fillText(words, right, row / 2);
+  if (!layout.narrow)
+    for (const [words, right] of [
+      ["sum", dot],
+      ["logit", logit],
+    ])
+      top.fillText(words, right, row / 2);
   // on whole pixels of the screen, so that nothing shines through between two dimensions
   const density = context.getTransform().a;
   const whole = (place) => Math.round(place * density) / density;

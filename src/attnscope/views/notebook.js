@@ -38,7 +38,9 @@ export function inNotebook(render, renamed) {
       standing.observe(el);
       // JupyterLab takes letters for commands before anyone else hears them (x would cut the cell), but not those that
       // go to an element with this mark; what is pressed with Control, Alt or Command stays its own
-      const hearing = (pressed) => el.contains(pressed.target) && pressed.target.toggleAttribute("data-lm-suppress-shortcuts", !(pressed.ctrlKey || pressed.metaKey || pressed.altKey));
+      const hearing = (pressed) =>
+        el.contains(pressed.target) &&
+        pressed.target.toggleAttribute("data-lm-suppress-shortcuts", !(pressed.ctrlKey || pressed.metaKey || pressed.altKey));
       window.addEventListener("keydown", hearing, true);
       // other notebooks hear them last: what the view has taken is not for them
       const taken = (pressed) => pressed.defaultPrevented && pressed.stopPropagation();

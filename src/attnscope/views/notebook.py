@@ -23,7 +23,7 @@ def widget_of(view: View) -> Any:
     """
     made = _widget_class(view.name, tuple(view.state))
     traits = {trait_of(name): value for name, value in view.state.items()}
-    return made(payload=dict(view.payload), blobs=dict(view.blobs), page=uuid4().hex, **traits)
+    return made(payload=dict(view.payload), kept=view.kept, blobs=dict(view.blobs), page=uuid4().hex, **traits)
 
 
 def show(view: View, *, live: bool) -> None:
@@ -77,6 +77,7 @@ def _widget_class(name: str, names: tuple[str, ...]) -> Any:
         "_esm": _module(name, names),
         "_css": style_text([name]),
         "payload": traitlets.Dict().tag(sync=True),
+        "kept": traitlets.Dict().tag(sync=True),
         "blobs": traitlets.Dict().tag(sync=True),
         "page": traitlets.Unicode().tag(sync=True),
         **traits,
@@ -89,9 +90,8 @@ def _module(name: str, names: tuple[str, ...]) -> str:
     """The script of a view, with what a notebook needs around it."""
     renamed = {chosen: trait_of(chosen) for chosen in names if trait_of(chosen) != chosen}
     hosting = (HERE / "notebook.js").read_text(encoding="utf-8")
-    drawing = module_text(name).replace("export default { render };\n", "")
     # anywidget would take an exported `render` for the widget, and pass over the one that is the default
-    plain = re.sub("^export ", "", f"{drawing}\n{hosting}", flags=re.MULTILINE)
+    plain = re.sub("^export ", "", f"{module_text(name)}\n{hosting}", flags=re.MULTILINE)
     return f"{plain}\nexport default inNotebook(render, {json.dumps(renamed)});\n"
 
 

@@ -16,9 +16,10 @@ from .palette import colour_properties
 from .weights import WRITERS, Writer, seven_bit_text
 
 HERE = Path(__file__).parent
-COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*\*.*?\*/)\n|^[ \t]+", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)\n|^[ \t]+", re.MULTILINE | re.DOTALL)
 """What a browser does not need of a script or style: lines of comment, and the space before lines."""
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -124,35 +125,47 @@ def _item_html(item: Item, write: Writer) -> str:
 
 def style_text(names: Iterable[str]) -> str:
     """The style of these views: the colours, what all share, and the sheet of each view whose scripts they use."""
-    # head_panel.js is a part of the head view, wherever it stands: its sheet is head.css
+    # head_lines.js is a part of the head view, wherever it stands: its sheet is head.css
     used = dict.fromkeys(module.partition("_")[0] for name in names for module in modules_of(name))
     sheets = [HERE / "view.css", *(HERE / f"{name}.css" for name in used)]
     return colour_properties() + "".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
 
 
 def modules_of(name: str) -> list[str]:
-    """The script of a view and all that it imports from its room, by their names."""
-    found = [name]
-    for module in found:  # which grows while it is read
-        text = (HERE / f"{module}.js").read_text(encoding="utf-8")
-        found += [other for other in IMPORT.findall(text) if other not in found]
-    return found
+    """The script of a view and all that it imports from its room, by their names: what is imported stands first."""
+    found: dict[str, None] = {}
+
+    def take(name: str) -> None:
+        for _, other in IMPORT.findall(_script(name)):
+            if other not in found:
+                take(other)
+        found[name] = None
+
+    take(name)
+    return list(found)
 
 
 def module_text(name: str) -> str:
-    """The script of a view as one module: what it imports from its room stands before it, once."""
-    seen: set[str] = set()
+    """The script of a view as one module: what it imports from its room stands before it, each in its own scope."""
+    *imported, own = modules_of(name)
+    return COMMENT.sub("", "".join([*map(_scope, imported), _linked(own)]))
 
-    def whole(name: str) -> str:
-        seen.add(name)
-        text = (HERE / f"{name}.js").read_text(encoding="utf-8")
-        before = "".join(without_exports(whole(found)) for found in IMPORT.findall(text) if found not in seen)
-        return before + IMPORT.sub("", text)
 
-    def without_exports(text: str) -> str:
-        return re.sub(r"^export ", "", text, flags=re.MULTILINE)
+def _scope(module: str) -> str:
+    """A script whose names are its own, and which hands out what it exports."""
+    text = _linked(module)
+    exported = ", ".join(name for _, name in EXPORT.findall(text))
+    plain = EXPORT.sub(r"\1", text)
+    return f"const in_{module} = (() => {{\n{plain}return {{ {exported} }};\n}})();\n"
 
-    return COMMENT.sub("", whole(name))
+
+def _linked(module: str) -> str:
+    """A script that takes what it imports from the scopes before it."""
+    return IMPORT.sub(r"const \1 = in_\2;\n", _script(module))
+
+
+def _script(module: str) -> str:
+    return (HERE / f"{module}.js").read_text(encoding="utf-8")
 
 
 def safe_json(value: object) -> str:

@@ -1,11 +1,104 @@
 // The rows of the scores view: the text that asks, then the text once for each method on the colour of its scores.
 
-import { element, inkOn } from "./drawing.js";
-import { ending } from "./scores_words.js";
-import { passFocus, stepOf, tokenButton } from "./token_list.js";
+import { element, inkOn, short } from "./drawing.js";
+import { passFocus, stepOf, tokenButton } from "./units.js";
+import { Recent, blob, fromHalves } from "./weights.js";
+
+/** The end of a scale, short. @param {number} value */
+function ending(value) {
+  return value > 0 && value < 0.001 ? value.toExponential(1).replace("-", "−") : short(value);
+}
+
+// ---- The scores out of their bytes, for a layer and a query; their order, and how far two orders agree.
+
+/** @typedef {{values: Float64Array, own: boolean, exact: boolean}} Found `own`: the method's own scores, in place of what was asked for */
+
+const TIE = 1e9;
+const MAPS_HELD = 24;
+
+/** The scores of every method, decoded when they are first looked at. */
+export class ScoreMaps {
+  #model;
+  #recent = new Recent(MAPS_HELD);
+
+  /** @param {{get: (name: string) => any}} model @param {ScoresPayload} payload */
+  constructor(model, payload) {
+    this.#model = model;
+    this.payload = payload;
+    this.keys = payload.keys.texts.length;
+  }
+
+  /** What a method says for a layer by its place, null for its own choice, and the mean over some queries; without
+   * queries of the read-out. Where it does not say, its own scores.
+   * @param {number} place of the method @param {number | null} layer @param {number[]} queries @returns {Promise<Found>} */
+  async found(place, layer, queries) {
+    const method = this.payload.methods[place];
+    if (queries.length && method.map) {
+      const rows = await this.#rows(`map${place}_${layer ?? this.payload.layers.length - 1}`);
+      const values = new Float64Array(this.keys);
+      for (const query of queries) rows(query).forEach((value, key) => (values[key] += value / queries.length));
+      return { values, own: false, exact: false };
+    }
+    if (!queries.length && layer !== null && method.rows)
+      return { values: (await this.#rows(`rows${place}`))(layer), own: false, exact: false };
+    const every = await this.#hold("own", (buffer) => new Float64Array(buffer));
+    return { values: every.subarray(place * this.keys, (place + 1) * this.keys), own: queries.length > 0 || layer !== null, exact: true };
+  }
+
+  /** The rows of an array: the largest of each, and 16-bit floats over it. */
+  #rows(name) {
+    return this.#hold(name, (buffer) => {
+      const count = buffer.byteLength / (4 + 2 * this.keys);
+      const largest = new Float32Array(buffer, 0, count);
+      const shares = new Uint16Array(buffer, 4 * count);
+      return (row) =>
+        Float64Array.from(fromHalves(shares.subarray(row * this.keys, (row + 1) * this.keys)), (share) => share * largest[row]);
+    });
+  }
+
+  /** @template Decoded @param {string} name @param {(buffer: ArrayBuffer) => Decoded} decode @returns {Promise<Decoded>} */
+  #hold(name, decode) {
+    return this.#recent.get(name, () => blob(this.#model, name).then(decode));
+  }
+}
+
+/** The rank of each value, 1 for the smallest; what differs by less than 1e-9 shares the mean of its ranks.
+ * @param {number[]} values */
+function averageRanks(values) {
+  const rounded = values.map((value) => Math.round(value * TIE));
+  const order = rounded.map((_, place) => place).sort((one, other) => rounded[one] - rounded[other]);
+  const ranks = new Array(values.length);
+  for (let start = 0; start < order.length;) {
+    let end = start;
+    while (end < order.length && rounded[order[end]] === rounded[order[start]]) end++;
+    for (let place = start; place < end; place++) ranks[order[place]] = (start + 1 + end) / 2;
+    start = end;
+  }
+  return ranks;
+}
+
+/** Spearman's rank correlation; NaN where either ranks nothing. @param {number[]} first @param {number[]} second */
+function spearman(first, second) {
+  if (first.length < 2 || ![...first, ...second].every(Number.isFinite)) return NaN;
+  const middle = (first.length + 1) / 2;
+  const [one, other] = [first, second].map((values) => averageRanks(values).map((rank) => rank - middle));
+  const product = (left, right) => left.reduce((sum, value, place) => sum + value * right[place], 0);
+  const spread = Math.sqrt(product(one, one) * product(other, other));
+  return spread ? product(one, other) / spread : NaN;
+}
+
+/** Spearman’s correlation; where only one of the two has signs, that of the sizes. @param {number[]} first @param {number[]} second */
+export function rankAgreement(first, second) {
+  const signed = (values) => values.some((value) => value < 0);
+  if (signed(first) === signed(second)) return spearman(first, second);
+  return spearman(first.map(Math.abs), second.map(Math.abs));
+}
+
+/** The place of a value among others, 1 for the highest. @param {number} value @param {number[]} values */
+export const rankOf = (value, values) => 1 + values.filter((other) => other > value).length;
 
 /** The colour of a score as a share of the end of its scale: from 0, or where it is signed from −1.
- * @param {ReturnType<typeof import("./drawing.js").colours>} palette @param {boolean} signed @param {boolean} root */
+ * @param {Palette} palette @param {boolean} signed @param {boolean} root */
 export function groundOf(palette, signed, root) {
   const scale = signed ? palette.diverging : palette.sequential;
   return (share) => {
@@ -25,7 +118,7 @@ export class ScoreRows {
   /** Whether aligned columns are wanted and do not fit. */
   tooWide = false;
 
-  /** @param {import("./scores_panel.js").ScoresPanel} panel */
+  /** @param {import("./scores.js").ScoresPanel} panel */
   constructor(panel) {
     this.panel = panel;
     this.node = element("div", { className: "rows" });
@@ -75,17 +168,54 @@ export class ScoreRows {
   #head() {
     const { frame, asks, own, shownQueries, payload } = this.panel;
     this.#asking = asks ? this.#tokens(shownQueries) : [];
-    this.readout = element("button", { type: "button", className: "readout", title: "Where the model reads its answer", onclick: () => frame.set({ queries: [] }) }, "Read-out");
-    const name = element("div", { className: "name" }, element("span", { className: "quiet" }, asks ? "Query" : "Method"), ...(asks ? [this.readout] : []));
-    const cells = element("div", { className: `cells${own && asks ? "" : " apart"}`, role: "group", ariaLabel: "Query: the token that asks" }, ...this.#asking);
-    const agrees = element("span", { title: "Spearman’s rank correlation over the tokens that are shown" }, payload.methods.length > 1 ? "agreement" : "");
-    return element("div", { className: "row head" }, name, cells, element("div", { className: "edge quiet" }, element("span", { title: "The largest score of the row, where its scale ends" }, "largest"), agrees));
+    this.readout = element(
+      "button",
+      { type: "button", className: "readout", title: "Where the model reads its answer", onclick: () => frame.set({ queries: [] }) },
+      "Read-out",
+    );
+    const name = element(
+      "div",
+      { className: "name" },
+      element("span", { className: "quiet" }, asks ? "Query" : "Method"),
+      ...(asks ? [this.readout] : []),
+    );
+    const cells = element(
+      "div",
+      { className: `cells${own && asks ? "" : " apart"}`, role: "group", ariaLabel: "Query: the token that asks" },
+      ...this.#asking,
+    );
+    const agrees = element(
+      "span",
+      { title: "Spearman’s rank correlation over the tokens that are shown" },
+      payload.methods.length > 1 ? "agreement" : "",
+    );
+    return element(
+      "div",
+      { className: "row head" },
+      name,
+      cells,
+      element(
+        "div",
+        { className: "edge quiet" },
+        element("span", { title: "The largest score of the row, where its scale ends" }, "largest"),
+        agrees,
+      ),
+    );
   }
 
   #row(place) {
     const { frame, payload, shown } = this.panel;
     const { name, trust, rows, map } = payload.methods[place];
-    const alone = element("button", { type: "button", className: "method", title: "Show this method alone, or all again", onclick: () => frame.set({ methods: frame.get("methods") ? null : [name] }) }, name);
+    const alone = element(
+      "button",
+      {
+        type: "button",
+        className: "method",
+        title: "Show this method alone, or all again",
+        onclick: () => frame.set({ methods: frame.get("methods") ? null : [name] }),
+      },
+      name,
+    );
     const about = [];
     if (trust && Number.isFinite(trust.value)) {
       const span = trust.low === undefined || trust.high === undefined ? "" : ` (${trust.low.toFixed(2)} to ${trust.high.toFixed(2)})`;
@@ -97,14 +227,20 @@ export class ScoreRows {
     const [end, agreement] = [element("span", { className: "quiet end" }), element("span", { className: "agreement" })];
     const tokens = this.#tokens(shown);
     const cells = element("div", { className: "cells", role: "group", ariaLabel: name }, ...tokens);
-    const node = element("div", { className: "row" }, element("div", { className: "name" }, alone, ...about), cells, element("div", { className: "edge" }, end, agreement));
+    const node = element(
+      "div",
+      { className: "row" },
+      element("div", { className: "name" }, alone, ...about),
+      cells,
+      element("div", { className: "edge" }, end, agreement),
+    );
     node.dataset.method = String(place);
     return { place, node, tokens, only, end, agreement };
   }
 
   // ---- painting
 
-  /** Colours every token, and writes what stands beside the rows. @param {ReturnType<typeof import("./drawing.js").colours>} palette */
+  /** Colours every token, and writes what stands beside the rows. @param {Palette} palette */
   paint(palette) {
     const { frame, payload, shownQueries, asked, queries } = this.panel;
     this.below = 0;
@@ -116,7 +252,7 @@ export class ScoreRows {
     });
     this.readout.setAttribute("aria-pressed", String(!queries.length));
     // what was drawn, for whoever wants to check it against the scores
-    const chosen = Object.fromEntries(this.panel.names.map((name) => [name, frame.get(name)]));
+    const chosen = Object.fromEntries(Object.keys(frame.kept).map((name) => [name, frame.get(name)]));
     this.node.scene = { chosen, layer: this.panel.layer, queries: asked, tokens: this.panel.shown.map(({ text }) => text), rows: scene };
   }
 
@@ -145,7 +281,14 @@ export class ScoreRows {
       only.title = only.textContent && words.why(data.method);
     }
     end.textContent = `${data.method.signed ? "±" : ""}${ending(data.end)}`;
-    agreement.textContent = payload.methods.length < 2 ? "" : data.isReference ? "ref." : Number.isNaN(data.agreement) ? "–" : data.agreement.toFixed(2).replace("-", "−");
+    agreement.textContent =
+      payload.methods.length < 2
+        ? ""
+        : data.isReference
+          ? "ref."
+          : Number.isNaN(data.agreement)
+            ? "–"
+            : data.agreement.toFixed(2).replace("-", "−");
     return { method: data.method.name, own: data.own, scores: data.scores, end: data.end, agreement: data.agreement, grounds };
   }
 
@@ -156,7 +299,11 @@ export class ScoreRows {
     const token = event.target.closest?.(".token");
     if (!token || !this.panel.data) return null;
     const method = token.closest(".row").dataset.method;
-    return { token, column: Number(token.dataset.place), row: method === undefined ? null : this.#made.find(({ place }) => place === Number(method)) };
+    return {
+      token,
+      column: Number(token.dataset.place),
+      row: method === undefined ? null : this.#made.find(({ place }) => place === Number(method)),
+    };
   }
 
   /** Looks at a column for as long as the pointer stays. @param {number | null} column */

@@ -1,38 +1,168 @@
 // The survey view: all heads at once, coloured by any statistic or by role; point to read, click to pin one head.
 
-import { at, colours, drawScale, element } from "./drawing.js";
+import { at, colours, drawScale, element, movedPlace, pointedPlace, sharp } from "./drawing.js";
 import { Frame } from "./frame.js";
-import { movedPlace, pointedPlace } from "./map_places.js";
-import { SurveyFigures, sameList } from "./survey_figures.js";
-import { cellSize, drawBars, drawCells, drawNumbers, drawSwatch, scaleOf } from "./survey_map.js";
-import { SurveySide } from "./survey_side.js";
+import { BARS, LEAST, SurveyFigures, drawBars, drawCells, drawSwatch, headElements, sameList, scaleOf } from "./survey_map.js";
+
+/** Pixels of the numbers beside the map. */
+const LABEL = 28;
+
+// ---- What stands beside the map of the survey view: the heads that are pinned, or those that stand out.
+
+const LISTED = 8;
+
+/** The side of the view. */
+class SurveySide {
+  /** @param {import("./survey_map.js").SurveyFigures} figures
+   * @param {{pin: (layer: number, head: number, beside: boolean) => void, leave: () => void}} told `pin` a head by its
+   *   places, or release it; `leave` to the map */
+  constructor(figures, { pin, leave }) {
+    this.figures = figures;
+    this.pin = pin;
+    this.leave = leave;
+    this.node = element("aside", { className: "side", ariaLabel: "Pinned heads" });
+  }
+
+  /** @param {Palette} palette */
+  draw(palette) {
+    const [first] = this.figures.pinned;
+    const top = this.node.scrollTop;
+    this.node.replaceChildren(...(first ? this.#pinned(palette) : this.#highest()));
+    // a head that is added leaves what was read in its place
+    this.node.scrollTop = first && this.node.dataset.head === String(first) ? top : 0;
+    this.node.dataset.head = first ? String(first) : "";
+  }
+
+  #pinned(palette) {
+    const { payload, pinned } = this.figures;
+    return pinned.map(([number, head], place) => {
+      const [down, across] = [payload.layers.indexOf(number), payload.heads.indexOf(head)];
+      const release = element(
+        "button",
+        { type: "button", onclick: () => (this.pin(down, across, true), this.leave()) },
+        "Release ",
+        ...(place ? [] : [element("kbd", {}, "Esc")]),
+      );
+      const bar = element("div", { className: "bar" }, element("h3", {}, `Layer ${number}, head ${head}`), release);
+      return element("section", {}, bar, ...headElements(payload, down, across, palette));
+    });
+  }
+
+  #highest() {
+    const {
+      figures,
+      figures: {
+        map,
+        payload: { layers, heads, roles },
+      },
+    } = this;
+    const order = figures.ranked();
+    const shown = map.roles
+      ? roles.names.map((name) => order.find((place) => figures.roleOf(...place) === name)).filter(Boolean)
+      : order.slice(0, LISTED);
+    const rows = shown.map(([layer, head]) => {
+      const button = element(
+        "button",
+        { type: "button", onclick: (event) => this.pin(layer, head, event.shiftKey) },
+        `${layers[layer]}.${heads[head]}`,
+      );
+      return element(
+        "tr",
+        {},
+        ...[button, figures.figure(layer, head), figures.roleOf(layer, head)].map((cell) => element("td", {}, cell)),
+      );
+    });
+    const names = ["Head", map.unit || (map.roles ? "Score" : "Value"), "Role"].map((name) => element("th", { scope: "col" }, name));
+    const list = element(
+      "table",
+      { className: "highest" },
+      element("thead", {}, element("tr", {}, ...names)),
+      element("tbody", {}, ...rows),
+    );
+    const hint = "Click a cell, or press Enter on it, to pin a head here: its role, its exemplars, its figures. With Shift, several.";
+    return [
+      element("div", { className: "bar" }, element("h3", {}, map.roles ? "The clearest head of each role" : "Highest in this map")),
+      element("p", { className: "quiet" }, hint),
+      list,
+    ];
+  }
+}
 
 const ROLES = "roles";
-const STATE = ["statistic", "label", "measure", "root", "role", "layer", "head", "pinned"];
 /** What only moves a frame over the map. */
 const MOVING = ["layer", "head"];
+
+/** The size of a cell, so that the map fits the room it has; below the least size it scrolls instead.
+ * @param {number} room @param {number} layers @param {number} heads */
+function cellSize(room, layers, heads) {
+  const wide = Math.floor((room - LABEL - BARS - 24) / heads);
+  const width = Math.min(Math.max(wide, LEAST), 44);
+  return { width, height: Math.max(LEAST, Math.min(width, 28, Math.floor(640 / layers))) };
+}
+
+/** Numbers along one side of the map, as many as can be read.
+ * @param {HTMLCanvasElement} canvas @param {number[]} numbers @param {number} step @param {boolean} down */
+function drawNumbers(canvas, numbers, step, down, palette) {
+  const length = numbers.length * step;
+  const context = sharp(canvas, down ? LABEL : length, down ? length : 20);
+  const every = [1, 2, 4, 8, 16, 32].find((many) => many * step >= (down ? 13 : 20)) ?? 64;
+  context.fillStyle = palette.read("quiet");
+  context.textAlign = down ? "right" : "center";
+  numbers.forEach((number, place) => {
+    if (place % every) return;
+    const middle = place * step + step / 2;
+    context.fillText(String(number), down ? LABEL - 8 : middle, down ? middle : 10);
+  });
+}
 
 /** The map with its scale and its roles, and the side. */
 class SurveyView {
   #cell = { width: 28, height: 28 };
 
-  /** @param {import("./frame.js").Frame} frame @param {object} payload */
+  /** @param {import("./frame.js").Frame} frame @param {SurveyPayload} payload */
   constructor(frame, payload) {
-    Object.assign(this, { frame, payload, figures: new SurveyFigures(frame, payload) });
+    this.frame = frame;
+    this.payload = payload;
+    this.figures = new SurveyFigures(frame, payload);
     const canvas = () => element("canvas");
-    Object.assign(this, { along: canvas(), down: canvas(), bars: canvas(), axis: canvas(), scale: canvas() });
+    this.along = canvas();
+    this.down = canvas();
+    this.bars = canvas();
+    this.axis = canvas();
+    this.scale = canvas();
     this.cells = element("canvas", { className: "cells", tabIndex: 0, role: "application" });
     this.cells.setAttribute("aria-roledescription", "map of heads");
     this.cursor = element("div", { className: "cursor", hidden: true });
     this.pins = element("div", { className: "pins" });
     this.barsTitle = element("div", { className: "bars-title quiet" });
-    const above = [element("div", { className: "corner quiet" }, "layer ↓ head →"), element("div", { className: "along" }, this.along), element("div", { className: "axis" }, this.barsTitle, this.axis)];
+    const above = [
+      element("div", { className: "corner quiet" }, "layer ↓ head →"),
+      element("div", { className: "along" }, this.along),
+      element("div", { className: "axis" }, this.barsTitle, this.axis),
+    ];
     const field = element("div", { className: "field" }, this.cells, this.pins, this.cursor);
-    const chart = element("div", { className: "chart" }, ...above, element("div", { className: "down" }, this.down), field, element("div", { className: "bars" }, this.bars));
+    const chart = element(
+      "div",
+      { className: "chart" },
+      ...above,
+      element("div", { className: "down" }, this.down),
+      field,
+      element("div", { className: "bars" }, this.bars),
+    );
     this.legend = element("div", { className: "legend" }, this.scale, element("span", { className: "quiet unit" }));
     this.roles = element("ul", { className: "roles", ariaLabel: "Roles" });
-    this.middle = element("div", { className: "middle" }, element("div", { className: "scroll map" }, chart), frame.reading, this.legend, this.roles);
-    this.side = new SurveySide(this.figures, { pin: (layer, head, beside) => this.#pin(layer, head, beside), leave: () => this.cells.focus() });
+    this.middle = element(
+      "div",
+      { className: "middle" },
+      element("div", { className: "scroll map" }, chart),
+      frame.reading,
+      this.legend,
+      this.roles,
+    );
+    this.side = new SurveySide(this.figures, {
+      pin: (layer, head, beside) => this.#pin(layer, head, beside),
+      leave: () => this.cells.focus(),
+    });
     this.#listen();
   }
 
@@ -71,7 +201,12 @@ class SurveyView {
   }
 
   #drawMap(map) {
-    const { frame, palette, cells, payload: { layers, heads, roles } } = this;
+    const {
+      frame,
+      palette,
+      cells,
+      payload: { layers, heads, roles },
+    } = this;
     const scale = scaleOf(map, Boolean(frame.get("root", false)), palette);
     this.#cell = cellSize(this.middle.clientWidth, layers.length, heads.length);
     const drawn = drawCells(cells, map, this.#cell, scale, palette, roles, frame.get("role"));
@@ -83,19 +218,36 @@ class SurveyView {
     this.barsTitle.textContent = map.barsTitle;
     this.scale.hidden = Boolean(map.roles);
     if (!map.roles) drawScale(this.scale, scale, palette);
-    const unit = map.roles ? "Colour and letter are the role; press one to see only its heads" : `${map.unit || "value"}, ${scale.root ? "square-root" : "linear"} scale`;
+    const unit = map.roles
+      ? "Colour and letter are the role; press one to see only its heads"
+      : `${map.unit || "value"}, ${scale.root ? "square-root" : "linear"} scale`;
     this.legend.classList.toggle("plain", Boolean(map.roles));
     this.legend.lastChild.textContent = `${unit}${this.figures.missing}`;
   }
 
   #drawRoles() {
-    const { frame, palette, payload: { layers, heads, roles } } = this;
+    const {
+      frame,
+      palette,
+      payload: { layers, heads, roles },
+    } = this;
     const held = [...this.roles.querySelectorAll("button")].findIndex((button) => button.matches(":focus"));
     const count = (role) => layers.flatMap((_, layer) => heads.filter((_, head) => at(roles.place, layer, head) === role)).length;
     const made = (roles?.names ?? []).map((name, role) => {
       const on = frame.get("role") === name;
-      const properties = { type: "button", ariaPressed: on, title: "Show only these heads", onclick: () => frame.set({ role: on ? null : name }) };
-      return element("button", properties, drawSwatch(roles, role, palette), name, element("span", { className: "quiet" }, ` ${count(role)}`));
+      const properties = {
+        type: "button",
+        ariaPressed: on,
+        title: "Show only these heads",
+        onclick: () => frame.set({ role: on ? null : name }),
+      };
+      return element(
+        "button",
+        properties,
+        drawSwatch(roles, role, palette),
+        name,
+        element("span", { className: "quiet" }, ` ${count(role)}`),
+      );
     });
     this.roles.replaceChildren(...made.map((button) => element("li", {}, button)));
     made[held]?.focus();
@@ -139,7 +291,11 @@ class SurveyView {
     const place = [this.payload.layers[layer], this.payload.heads[head]];
     const { pinned } = this.figures;
     const others = pinned.filter((other) => !sameList(other, place));
-    this.frame.set({ layer: place[0], head: place[1], pinned: others.length < pinned.length ? others : [...(beside ? others : []), place] });
+    this.frame.set({
+      layer: place[0],
+      head: place[1],
+      pinned: others.length < pinned.length ? others : [...(beside ? others : []), place],
+    });
   }
 
   #placeOf(event) {
@@ -147,7 +303,10 @@ class SurveyView {
   }
 
   #pressed(event) {
-    const { payload: { layers, heads }, figures: { selected } } = this;
+    const {
+      payload: { layers, heads },
+      figures: { selected },
+    } = this;
     const moved = movedPlace(event, selected ?? [0, 0], [layers.length, heads.length]);
     if (moved) {
       // the first key only shows where keys start
@@ -165,18 +324,23 @@ function mapChoices(frame, figures) {
   const { statistics, roles } = figures.payload;
   const node = element("div", { className: "choices" });
   const select = (title, options, value, change) => {
-    const list = element("select", { ariaLabel: title, onchange: () => change(list.value) }, ...options.map(([name, text]) => element("option", { value: name, selected: name === value }, text)));
+    const list = element(
+      "select",
+      { ariaLabel: title, onchange: () => change(list.value) },
+      ...options.map(([name, text]) => element("option", { value: name, selected: name === value }, text)),
+    );
     return element("label", {}, element("span", { className: "quiet" }, title), list);
   };
-  const labelled = (statistic) => statistic.labels.map(({ title }, place) => {
-    const row = statistic.rows[figures.rowOf(statistic)];
-    const fits = statistic.rows.filter((other) => sameList(other.slice(0, place), row.slice(0, place)));
-    const options = [...new Set(fits.map((other) => other[place]))].map((label) => [label, statistic.words[label]]);
-    return select(title, options, row[place], (label) => {
-      const wanted = row.map((old, other) => (other === place ? label : old));
-      frame.set({ label: statistic.rows.find((other) => sameList(other, wanted)) ?? fits.find((other) => other[place] === label) });
+  const labelled = (statistic) =>
+    statistic.labels.map(({ title }, place) => {
+      const row = statistic.rows[figures.rowOf(statistic)];
+      const fits = statistic.rows.filter((other) => sameList(other.slice(0, place), row.slice(0, place)));
+      const options = [...new Set(fits.map((other) => other[place]))].map((label) => [label, statistic.words[label]]);
+      return select(title, options, row[place], (label) => {
+        const wanted = row.map((old, other) => (other === place ? label : old));
+        frame.set({ label: statistic.rows.find((other) => sameList(other, wanted)) ?? fits.find((other) => other[place] === label) });
+      });
     });
-  });
   const refresh = () => {
     const { statistic } = figures;
     const held = [...node.querySelectorAll("select")].findIndex((list) => list.matches(":focus"));
@@ -184,9 +348,17 @@ function mapChoices(frame, figures) {
     const made = [select("Map", maps, statistic?.name ?? ROLES, (name) => frame.set({ label: null, measure: "value", statistic: name }))];
     if (statistic) made.push(...labelled(statistic));
     const measures = statistic ? figures.measuresOf(statistic) : [];
-    if (measures.length > 1) made.push(select("Measure", measures.map(({ name, title }) => [name, title.split(":")[0]]), frame.get("measure"), (name) => frame.set({ measure: name })));
+    if (measures.length > 1)
+      made.push(
+        select(
+          "Measure",
+          measures.map(({ name, title }) => [name, title.split(":")[0]]),
+          frame.get("measure"),
+          (name) => frame.set({ measure: name }),
+        ),
+      );
     node.replaceChildren(...made);
-    if (held >= 0) made[held]?.lastChild.focus();
+    if (held >= 0) /** @type {HTMLElement} */ (made[held]?.lastChild)?.focus();
   };
   return { node, refresh };
 }
@@ -195,7 +367,14 @@ function mapChoices(frame, figures) {
  * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
-  const frame = new Frame({ model, el, name: "survey", label: "Survey view: every head by its figures", draw: () => view.draw(), table: () => view.figures.table() });
+  const frame = new Frame({
+    model,
+    el,
+    name: "survey",
+    label: "Survey view: every head by its figures",
+    draw: () => view.draw(),
+    table: () => view.figures.table(),
+  });
   const view = new SurveyView(frame, payload);
   frame.add(mapChoices(frame, view.figures));
   const root = frame.check("Square-root scale", "root");
@@ -204,7 +383,7 @@ export function render({ model, el }) {
   frame.body.append(view.middle, view.side.node);
   const surveyed = payload.card.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
   frame.foot.append(element("details", {}, element("summary", {}, "What was surveyed"), element("dl", {}, ...surveyed)));
-  const end = frame.start(STATE.filter((name) => !MOVING.includes(name)));
+  const end = frame.start(MOVING);
   // moving draws nothing of the map anew
   const moved = () => view.point(null);
   for (const name of MOVING) model.on(`change:${name}`, moved);
@@ -213,5 +392,3 @@ export function render({ model, el }) {
     for (const name of MOVING) model.off(`change:${name}`, moved);
   };
 }
-
-export default { render };

@@ -1,5 +1,81 @@
 // The drawings of the tracing view: the dots of one head with the lines between its layers, and how dark a value is.
 
+import { blob } from "./weights.js";
+
+// ---- What has gathered by layer, head and token, and the lines between layers, out of their bytes.
+
+/** @typedef {{from: number, to: number, value: number}} Line between units of a row and of the row below */
+
+/** The trace of a text: rows run from the read-out down to the input. */
+export class Trace {
+  #held = null;
+
+  /** @param {{get: (name: string) => any}} model @param {TracingPayload["trace"]} described @param {number} tokens */
+  constructor(model, described, tokens) {
+    this.model = model;
+    this.described = described;
+    this.tokens = tokens;
+    const layers = described.layers.map((layer, place) => ({ layer, place })).reverse();
+    /** The rows from the top: the number of the layer, null for the read-out. */
+    this.rows = described.readout ? [{ layer: null, place: null }, ...layers] : layers;
+  }
+
+  /** Decodes the bytes, once. */
+  load() {
+    this.#held ??= this.#decoded();
+    return this.#held;
+  }
+
+  async #decoded() {
+    const values = new Float32Array(await blob(this.model, "trace"));
+    const start = this.described.readout ? this.tokens : 0;
+    this.readout = start ? values.subarray(0, start) : null;
+    this.values = values.subarray(start);
+    const count = this.described.lines;
+    if (count === null) return;
+    const buffer = await blob(this.model, "lines");
+    const places = new Uint16Array(buffer, 4 * count);
+    const column = (number) => places.subarray(number * count, (number + 1) * count);
+    this.lines = { values: new Float32Array(buffer, 0, count), layer: column(0), head: column(1), from: column(2), to: column(3) };
+  }
+
+  /** What a head holds in one row by unit: a word holds what its tokens do. `head` null: the mean over heads.
+   * @param {{place: number | null}} row @param {number | null} head @param {import("./units.js").Unit[]} units */
+  held(row, head, units) {
+    const { heads } = this.described;
+    const one = (place) => {
+      if (row.place === null) return this.readout;
+      const start = (row.place * heads.length + place) * this.tokens;
+      return this.values.subarray(start, start + this.tokens);
+    };
+    if (head !== null || row.place === null)
+      return Float32Array.from(units, ({ places }) => places.reduce((sum, place) => sum + one(head)[place], 0));
+    const parts = heads.map((_, place) => one(place));
+    return Float32Array.from(
+      units,
+      ({ places }) => parts.reduce((sum, part) => sum + places.reduce((all, place) => all + part[place], 0), 0) / heads.length,
+    );
+  }
+
+  /** The lines of a head by the row they start from, between units that are shown; of the mean of heads for null.
+   * @param {number | null} head @param {import("./units.js").Unit[]} units @returns {Line[][]} */
+  linesOf(head, units) {
+    const rows = this.rows.map(() => new Map());
+    if (!this.lines || !this.readout) return rows.map(() => []);
+    const unitOf = new Map(units.flatMap(({ places }, number) => places.map((place) => [place, number])));
+    const { values, layer, head: heads, from, to } = this.lines;
+    for (let line = 0; line < values.length; line++) {
+      if ((head !== null && heads[line] !== head) || !unitOf.has(from[line]) || !unitOf.has(to[line])) continue;
+      const sums = rows[this.described.layers.length - 1 - layer[line]];
+      const name = unitOf.get(from[line]) * units.length + unitOf.get(to[line]);
+      sums.set(name, (sums.get(name) ?? 0) + values[line] / (head === null ? this.described.heads.length : 1));
+    }
+    return rows.map((sums) =>
+      [...sums].map(([name, value]) => ({ from: Math.floor(name / units.length), to: name % units.length, value })),
+    );
+  }
+}
+
 const GUTTER = 24;
 const LARGE_GUTTER = 72;
 const PANEL_GAP = 24;
@@ -38,7 +114,16 @@ export function largeLayout(units, width, rows) {
   const least = Math.min(16, Math.max(2, 8000 / units));
   const pitch = Math.min(Math.max((width - LARGE_GUTTER - 16) / units, least), 64);
   const step = Math.min(Math.max(400 / rows, 16), 40);
-  return { columns: 1, pitch, step, gutter: LARGE_GUTTER, foot: LABELS, width: LARGE_GUTTER + units * pitch + 16, height: rows * step + LABELS, large: true };
+  return {
+    columns: 1,
+    pitch,
+    step,
+    gutter: LARGE_GUTTER,
+    foot: LABELS,
+    width: LARGE_GUTTER + units * pitch + 16,
+    height: rows * step + LABELS,
+    large: true,
+  };
 }
 
 /** Where a unit and a row stand. */
@@ -56,16 +141,19 @@ export function placeAt(layout, x, y, units, rows) {
 export function drawDots(context, values, lines, { layout, dark, palette, threshold }) {
   const { sequential } = palette;
   const radius = Math.min(Math.min(layout.pitch, layout.step) / 2 - 0.75, layout.large ? 9 : 5.5);
-  const drawSome = (wanted) => values.forEach((row, place) => row.forEach((value, unit) => {
-    const shade = dark(value);
-    if (value < threshold || !wanted(shade)) return;
-    const { x, y } = dotAt(layout, unit, place);
-    context.fillStyle = sequential[Math.round(shade * (sequential.length - 1))];
-    context.beginPath();
-    if (radius < 1.5) context.rect(x - layout.pitch / 2, y - layout.step / 2 + 1, layout.pitch, layout.step - 2);
-    else context.arc(x, y, radius, 0, 2 * Math.PI);
-    context.fill();
-  }));
+  const drawSome = (wanted) =>
+    values.forEach((row, place) =>
+      row.forEach((value, unit) => {
+        const shade = dark(value);
+        if (value < threshold || !wanted(shade)) return;
+        const { x, y } = dotAt(layout, unit, place);
+        context.fillStyle = sequential[Math.round(shade * (sequential.length - 1))];
+        context.beginPath();
+        if (radius < 1.5) context.rect(x - layout.pitch / 2, y - layout.step / 2 + 1, layout.pitch, layout.step - 2);
+        else context.arc(x, y, radius, 0, 2 * Math.PI);
+        context.fill();
+      }),
+    );
   drawSome((shade) => shade < FAINT_DOT);
   drawHanded(context, lines, { layout, dark, threshold, colour: sequential.at(-1) });
   drawSome((shade) => shade >= FAINT_DOT);
@@ -73,14 +161,16 @@ export function drawDots(context, values, lines, { layout, dark, palette, thresh
 
 function drawHanded(context, lines, { layout, dark, threshold, colour }) {
   const bundles = Array.from({ length: LINE_LEVELS + 1 }, () => null);
-  lines.forEach((some, row) => some.forEach(({ from, to, value }) => {
-    if (value < threshold) return;
-    const level = Math.max(1, Math.round(dark(value) * LINE_LEVELS));
-    bundles[level] ??= new Path2D();
-    const [start, end] = [dotAt(layout, from, row), dotAt(layout, to, row + 1)];
-    bundles[level].moveTo(start.x, start.y);
-    bundles[level].lineTo(end.x, end.y);
-  }));
+  lines.forEach((some, row) =>
+    some.forEach(({ from, to, value }) => {
+      if (value < threshold) return;
+      const level = Math.max(1, Math.round(dark(value) * LINE_LEVELS));
+      bundles[level] ??= new Path2D();
+      const [start, end] = [dotAt(layout, from, row), dotAt(layout, to, row + 1)];
+      bundles[level].moveTo(start.x, start.y);
+      bundles[level].lineTo(end.x, end.y);
+    }),
+  );
   context.strokeStyle = colour;
   context.lineWidth = layout.large ? 1.5 : 1;
   bundles.forEach((path, level) => {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
-from .choices import checked_state
+from .choices import checked_state, declared
 from .page import Part, page_html, write_page
 from .printing import FIGURES, Plot, save_figure
 from .weights import base64_text
@@ -47,10 +47,18 @@ class View:
     title: str = ""
     """What is shown: the view, the text and the model; a saved page is called so."""
 
+    def __post_init__(self) -> None:
+        declared(self.name, self.state)
+
+    @property
+    def kept(self) -> dict[str, dict[str, Any]]:
+        """What the view keeps in a notebook or a link: each name of its state, and what it may hold."""
+        return declared(self.name, self.state)
+
     @property
     def part(self) -> Part:
         """The view as a page takes it."""
-        return Part(self.name, {**self.state, "payload": self.payload}, self.blobs)
+        return Part(self.name, {**self.state, "payload": self.payload, "kept": self.kept}, self.blobs)
 
     def selecting(self, **state: Any) -> "View":
         """The same view with something else selected when it opens: `view.selecting(layer=3, words=True)`."""

@@ -5,7 +5,7 @@ export class Model {
   #values;
   #listeners = new Map();
 
-  /** @param {Record<string, unknown>} values @param {() => void} keep what is called when a choice is to be kept */
+  /** @param {Record<string, any>} values @param {() => void} keep what is called when a choice is to be kept */
   constructor(values, keep) {
     this.#values = new Map(Object.entries(values));
     this.save_changes = keep;
@@ -35,9 +35,9 @@ export class Model {
     else this.#listeners.delete(event);
   }
 
-  /** What is selected, to be kept in a link. */
+  /** What is selected, to be kept in a link: all that the view declares. */
   state() {
-    return Object.fromEntries([...this.#values].filter(([name, value]) => name !== "payload" && name !== "blobs" && value !== undefined));
+    return Object.fromEntries(Object.keys(this.get("kept")).map((name) => [name, this.get(name)]));
   }
 }
 
@@ -45,23 +45,24 @@ const isNumber = (value) => Number.isInteger(value) && value >= 0;
 const isText = (value) => typeof value === "string";
 const isSwitch = (value) => typeof value === "boolean";
 const listOf = (fits) => (value) => Array.isArray(value) && value.every(fits);
-const isSorting = (value) => Array.isArray(value) && value.length === 2 && (isNumber(value[0]) || isText(value[0])) && isSwitch(value[1]);
 
-/** What can be selected in any view, and what it must be: a link may say anything. */
-const KINDS = {
-  layer: isNumber, head: isNumber, query: isNumber, step: isNumber,
-  heads: listOf(isNumber), queries: listOf(isNumber), keys: listOf(isNumber), pinned: listOf(listOf(isNumber)),
-  words: isSwitch, special: isSwitch, root: isSwitch, lines: isSwitch, enlarged: isSwitch,
-  opacity: (value) => Number.isFinite(value) && value >= 0 && value <= 1,
-  threshold: (value) => Number.isFinite(value) && value >= 0,
-  between: isText, order: isText, scale: isText, layout: isText, reference: isText, statistic: isText, measure: isText, role: isText,
-  methods: listOf(isText), names: listOf(isText), label: listOf(isText), sort_layers: isSorting, sort_heads: isSorting,
+/** What a value of each kind must be: a link may say anything. */
+const FITS = {
+  number: isNumber,
+  numbers: listOf(isNumber),
+  places: listOf(listOf(isNumber)),
+  switch: isSwitch,
+  share: (value) => Number.isFinite(value) && value >= 0 && value <= 1,
+  text: isText,
+  texts: listOf(isText),
+  sorting: (value) => Array.isArray(value) && value.length === 2 && (isNumber(value[0]) || isText(value[0])) && isSwitch(value[1]),
 };
 
-/** What of a link fits the view: names it knows, values of their kind, and nothing where it opens with nothing.
- * @param {Record<string, unknown>} values what it opens with @param {unknown} said */
-export function fitting(values, said) {
+/** What of a link fits the view: names that it declares, values of their kind, and nothing where nothing may be chosen.
+ * @param {{kept: Record<string, Kept>}} values what it opens with @param {unknown} said */
+export function fitting({ kept }, said) {
   const entries = said && typeof said === "object" ? Object.entries(said) : [];
-  const nullable = ["heads", "head", "layer", "methods", "label", "role", "step", "names", "sort_layers", "sort_heads"];
-  return Object.fromEntries(entries.filter(([name, value]) => name in values && (KINDS[name]?.(value) || (value === null && nullable.includes(name)))));
+  return Object.fromEntries(
+    entries.filter(([name, value]) => name in kept && (value === null ? kept[name].optional : FITS[kept[name].kind](value))),
+  );
 }

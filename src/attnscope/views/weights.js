@@ -1,7 +1,6 @@
 // Attention weights out of their bytes: one layer at a time, when it is first looked at.
 
-/** @typedef {{code: "float16" | "uint8", kept: number | null, rest: number, shape: [number, number, number], layers: number[], heads: number[], pooled: string | null}} Described
- *  @typedef {{values: Float32Array, rest: Float32Array | null, error: (head: number, query: number, value: number) => number}} Layer */
+/** @typedef {{values: Float32Array, rest: Float32Array | null, error: (head: number, query: number, value: number) => number}} Layer */
 
 export const LAYERS_HELD = 4;
 let halves = null;
@@ -59,7 +58,7 @@ export class Layers {
   #model;
   #recent = new Recent(LAYERS_HELD);
 
-  /** @param {{get: (name: string) => any}} model @param {Described} described */
+  /** @param {{get: (name: string) => any}} model @param {DescribedWeights} described */
   constructor(model, described) {
     this.#model = model;
     this.described = described;
@@ -72,7 +71,7 @@ export class Layers {
 }
 
 /** The weights of a layer, `[head, query, key]`, and with a cut what is left of each row.
- * @param {ArrayBuffer} buffer @param {Described} described @returns {Layer} */
+ * @param {ArrayBuffer} buffer @param {DescribedWeights} described @returns {Layer} */
 function decoded(buffer, { code, kept, shape: [heads, queries, keys] }) {
   const rows = heads * queries;
   const width = kept ?? keys;

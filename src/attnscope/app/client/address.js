@@ -37,7 +37,8 @@ export function toAddress({ panes, inStep }) {
   const said = new URLSearchParams();
   panes.forEach(({ states, methods, ...rest }, number) => {
     if (number) said.append("pane", String(number + 1));
-    for (const name of ["model", "text", "second", "opened", "view"]) if (rest[name] || (name === "text" && rest.text !== undefined)) said.append(name, rest[name]);
+    for (const name of ["model", "text", "second", "opened", "view"])
+      if (rest[name] || (name === "text" && rest.text !== undefined)) said.append(name, rest[name]);
     if (methods) said.append("methods", methods.join(","));
     for (const [name, state] of Object.entries(states)) if (Object.keys(state).length) said.append(`${name}_state`, JSON.stringify(state));
   });
@@ -60,4 +61,14 @@ export function addressKeeper(place) {
     if (address !== location.hash) history.replaceState(null, "", address);
   };
   return { soon: () => (waiting ||= setTimeout(now, SOON)), now };
+}
+
+// ---- What was chosen in the views of one text, as far as it makes sense for the next.
+
+/** The choices that outlive a text. @param {Record<string, object>} states by view @param {boolean} sameModel
+ * @param {Record<string, Kept>} kept what each name speaks of @returns {Record<string, object>} */
+export function carriedStates(states, sameModel, kept) {
+  const outlives = (name) => kept[name]?.of !== "text" && (sameModel || kept[name]?.of !== "model");
+  const carried = (state) => Object.fromEntries(Object.entries(state).filter(([name]) => outlives(name)));
+  return Object.fromEntries(Object.entries(states).map(([view, state]) => [view, carried(state)]));
 }

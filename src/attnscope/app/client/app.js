@@ -1,11 +1,11 @@
 // The page: one pane or two side by side, the link that restores them, and files that are dropped anywhere.
 
-import { element } from "/views/drawing.js";
 import { addressKeeper, fromAddress } from "/client/address.js";
 import { dropped } from "/client/opening.js";
 import { Pane } from "/client/pane.js";
 import { showCopied } from "/client/saving.js";
 import { start } from "/client/server.js";
+import { element } from "/views/drawing.js";
 
 const main = document.querySelector("main");
 const bar = document.querySelector("nav");
@@ -13,9 +13,18 @@ const panes = [];
 let here = null;
 
 const inStep = element("input", { type: "checkbox", onchange: () => (step(panes[0], panes[0].step), address.soon()) });
-const inStepLabel = element("label", { className: "check", title: "What is chosen on one side is chosen on the other" }, inStep, "Same view and layer on both sides");
+const inStepLabel = element(
+  "label",
+  { className: "check", title: "What is chosen on one side is chosen on the other" },
+  inStep,
+  "Same view and layer on both sides",
+);
 const compare = element("button", { type: "button", onclick: () => (panes.length > 1 ? close(panes[1]) : addBeside()) }, "Compare");
-const link = element("button", { type: "button", onclick: () => (address.now(), showCopied("Link to what is shown", location.href)) }, "Copy link");
+const link = element(
+  "button",
+  { type: "button", onclick: () => (address.now(), showCopied("Link to what is shown", location.href)) },
+  "Copy link",
+);
 const address = addressKeeper(() => ({ panes: panes.map(({ shown }) => shown), inStep: inStep.checked }));
 
 /** Puts a pane on the page. */
@@ -74,7 +83,7 @@ function restore() {
   while (panes.length) close(panes[0]);
   inStep.checked = place.inStep;
   for (const shown of place.panes) add().restore(shown);
-  document.activeElement?.blur();
+  if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
 }
 
 /** Files may be dropped anywhere: on a pane for that pane, elsewhere for the first. */

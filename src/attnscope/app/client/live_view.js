@@ -1,8 +1,8 @@
 // One view on the page: its module draws it, its arrays are fetched when it looks at them, its choices are kept.
 
-import { Model, fitting } from "/views/view_model.js";
 import { changesOf } from "/client/address.js";
 import { arrayOf } from "/client/server.js";
+import { Model, fitting } from "/views/view_model.js";
 
 /** @typedef {{id: string, name: string, values: Record<string, any>, blobs: string[], figures: boolean, carried: string | null, warnings: string[]}} Made */
 
@@ -17,12 +17,19 @@ export class LiveView {
   /** @param {Made} made @param {{renew: () => Promise<Made>, keep: (view: LiveView) => void, fail: (error: Error) => void, said: unknown}} given
    *   `renew` asks the server for the same view again when it no longer keeps it; `keep` hears of every choice; `said` is what a link says was chosen */
   constructor(made, { renew, keep, fail, said }) {
-    const { payload, ...opening } = made.values;
-    Object.assign(this, { id: made.id, name: made.name, payload, figures: made.figures, warnings: made.warnings ?? [], carried: made.carried, keep, fail });
+    const { payload, kept, ...opening } = made.values;
+    this.id = made.id;
+    this.name = made.name;
+    this.payload = payload;
+    this.figures = made.figures;
+    this.warnings = made.warnings ?? [];
+    this.carried = made.carried;
+    this.keep = keep;
+    this.fail = fail;
     this.#opening = opening;
     this.#renew = renew;
-    const chosen = { ...opening, ...fitting(opening, said) };
-    this.model = new Model({ ...chosen, payload, blobs: this.#arrays() }, () => this.keep(this));
+    const chosen = { ...opening, ...fitting({ kept }, said) };
+    this.model = new Model({ ...chosen, payload, kept, blobs: this.#arrays() }, () => this.keep(this));
   }
 
   /** Draws into an element, unless it was ended before its module came. @param {HTMLElement} el */
@@ -67,10 +74,11 @@ export class LiveView {
   }
 
   #arrays() {
-    const fetched = (name) => this.asking((id) => arrayOf(id, name)).catch((error) => {
-      this.fail(error);
-      throw error;
-    });
+    const fetched = (name) =>
+      this.asking((id) => arrayOf(id, name)).catch((error) => {
+        this.fail(error);
+        throw error;
+      });
     return new Proxy({}, { get: (_, name) => (typeof name === "string" ? fetched(name) : undefined) });
   }
 }

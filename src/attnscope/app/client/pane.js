@@ -1,21 +1,19 @@
 // A pane: a question, its answer, and the views of it.
 
-import { element, thousands } from "/views/drawing.js";
-import { Answer } from "/client/answer.js";
-import { carriedStates } from "/client/carrying.js";
-import { Methods } from "/client/methods.js";
+import { carriedStates } from "/client/address.js";
 import { opened, openers } from "/client/opening.js";
-import { Question } from "/client/question.js";
+import { Answer, Methods, Question } from "/client/question.js";
 import { Saving } from "/client/saving.js";
 import { Refused, readText } from "/client/server.js";
-import { Stage } from "/client/stage.js";
-import { Tabs } from "/client/tabs.js";
+import { Stage, Tabs } from "/client/stage.js";
 import { Working } from "/client/working.js";
+import { element, thousands } from "/views/drawing.js";
 
 /** Tokens that flow is computed from at a time, where a text is long. */
 const SOURCES = 16;
 
 /** @typedef {import("/client/address.js").Shown} Shown
+ *  @typedef {{models: import("/client/question.js").Model[], methods: import("/client/question.js").Method[], views: {name: string, title: string, about: string}[], limits: Record<string, number>, kept: Record<string, Kept>}} Start what the server knows
  *  @typedef {{asked: import("/client/question.js").Asked | null, name: string, read: (signal: AbortSignal) => Promise<object>}} Source where a text comes from, so that it can be read again */
 
 /** One text, and all that is seen of it. `changed` hears of everything that a link holds, `stepped` of tabs and layers. */
@@ -28,12 +26,20 @@ export class Pane {
   /** What is chosen in views that are not drawn yet. */
   #states = {};
 
-  /** @param {{number: number, start: object, changed: () => void, stepped: (step: {view?: string, layer?: number}) => void, trusted: () => void, close: () => void}} given */
+  /** @param {{number: number, start: Start, changed: () => void, stepped: (step: {view?: string, layer?: number}) => void, trusted: () => void, close: () => void}} given */
   constructor({ number, start, changed, stepped, trusted, close }) {
-    Object.assign(this, { number, start, changed, stepped, trusted });
+    this.number = number;
+    this.start = start;
+    this.changed = changed;
+    this.stepped = stepped;
+    this.trusted = trusted;
     this.working = new Working((busy) => this.node.setAttribute("aria-busy", String(busy)));
     this.stage = new Stage({ number, working: this.working, keep: (view) => this.#chose(view), again: (signal) => this.#again(signal) });
-    this.close = element("button", { type: "button", className: "plain-button", title: "Take this side away", onclick: close, hidden: true }, "Close");
+    this.close = element(
+      "button",
+      { type: "button", className: "plain-button", title: "Take this side away", onclick: close, hidden: true },
+      "Close",
+    );
     const actions = [...openers((files, name) => this.open(files, name)), this.close];
     this.question = new Question({ models: start.models, limit: start.limits.characters, look: (asked) => this.look(asked), actions });
     this.answer = new Answer();
@@ -46,7 +52,16 @@ export class Pane {
     const opening = element("div", { className: "opening" }, this.question.node, this.answer.node);
     const status = element("div", { className: "status" }, this.working.bar, this.about, this.working.node);
     this.methods.node.hidden = true;
-    this.node = element("section", { className: "pane", ariaLabel: `Text ${number}`, ariaBusy: false }, opening, this.notice, this.bar, status, this.methods.node, this.stage.node);
+    this.node = element(
+      "section",
+      { className: "pane", ariaLabel: `Text ${number}`, ariaBusy: false },
+      opening,
+      this.notice,
+      this.bar,
+      status,
+      this.methods.node,
+      this.stage.node,
+    );
     this.node.dataset.pane = String(number);
   }
 
@@ -80,7 +95,8 @@ export class Pane {
       return this.#read(this.#source);
     }
     this.question.fill({ model, text, second });
-    if (model && this.question.asked.model !== model) return this.#note(`The model “${model}” of this link is not served here: choose one of those above.`);
+    if (model && this.question.asked.model !== model)
+      return this.#note(`The model “${model}” of this link is not served here: choose one of those above.`);
     return this.question.ask();
   }
 
@@ -100,7 +116,11 @@ export class Pane {
     this.node.classList.add("stale");
     const again = element("button", { type: "button", onclick: () => this.#read(source) }, "Try again");
     try {
-      const reply = await this.working.run(source.asked ? "Reading the text" : `Opening ${source.name}`, (signal) => source.read(signal), () => this.#failed(source, "Cancelled.", again));
+      const reply = await this.working.run(
+        source.asked ? "Reading the text" : `Opening ${source.name}`,
+        (signal) => source.read(signal),
+        () => this.#failed(source, "Cancelled.", again),
+      );
       if (reply?.kind === "trust") this.#trust(reply);
       else if (reply) await this.#found(source, reply);
     } catch (error) {
@@ -112,7 +132,7 @@ export class Pane {
   async #found(source, reply) {
     this.node.classList.remove("stale");
     if (this.#reply) {
-      this.#states = carriedStates(this.shown.states, reply.model === this.#reply.model);
+      this.#states = carriedStates(this.shown.states, reply.model === this.#reply.model, this.start.kept);
       // what was chosen for a short text may take long on another: that is asked for anew
       const quick = this.#wanted?.filter((name) => reply.default_methods?.includes(name));
       this.#wanted = quick?.length ? quick : null;
@@ -122,7 +142,14 @@ export class Pane {
     this.answer.show(reply);
     this.stage.clear(reply.views);
     const titles = Object.fromEntries(this.start.views.map(({ name, title }) => [name, title]));
-    this.tabs.fill(reply.views.map(({ name, why_not }) => ({ name, why_not, title: titles[name] ?? name[0].toUpperCase() + name.slice(1), panel: this.stage.panelId(name) })));
+    this.tabs.fill(
+      reply.views.map(({ name, why_not }) => ({
+        name,
+        why_not,
+        title: titles[name] ?? name[0].toUpperCase() + name.slice(1),
+        panel: this.stage.panelId(name),
+      })),
+    );
     this.bar.hidden = false;
     const can = reply.views.filter(({ why_not }) => !why_not).map(({ name }) => name);
     if (!can.length) return this.#failed(source, "No view can be made of this.");
@@ -134,8 +161,13 @@ export class Pane {
   /** Says what is looked at: the text in the form, or the file that is open. */
   #describe() {
     const { asked, name } = this.#source;
-    const words = this.#reply.tokens === undefined ? `Survey “${name}”` : `Record “${name}” · ${thousands(this.#reply.tokens)} tokens, without a model`;
-    const back = element("button", { type: "button", onclick: () => (this.question.showOpened(), this.question.settled(null), this.question.text.focus()) }, "Type a text");
+    const words =
+      this.#reply.tokens === undefined ? `Survey “${name}”` : `Record “${name}” · ${thousands(this.#reply.tokens)} tokens, without a model`;
+    const back = element(
+      "button",
+      { type: "button", onclick: () => (this.question.showOpened(), this.question.settled(null), this.question.text.focus()) },
+      "Type a text",
+    );
     if (asked) this.question.showOpened();
     else this.question.showOpened(words, back);
     this.question.settled(asked);
@@ -187,7 +219,11 @@ export class Pane {
 
   async #make(name, queries = name === "flow" ? this.#states.flow?.queries : null) {
     const said = this.stage.live(name)?.changes ?? this.#states[name];
-    const view = await this.stage.make(this.#reply.id, name, { methods: name === "scores" ? this.#chosenMethods : null, queries: queries?.slice?.(0, SOURCES) ?? null, said });
+    const view = await this.stage.make(this.#reply.id, name, {
+      methods: name === "scores" ? this.#chosenMethods : null,
+      queries: queries?.slice?.(0, SOURCES) ?? null,
+      said,
+    });
     if (view?.carried) this.answer.tell(view.carried);
     if (view?.name === "flow") this.#offerFlow(view);
     this.saving.refresh();

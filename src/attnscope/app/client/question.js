@@ -1,6 +1,127 @@
 // What is asked: a model, a text or a pair, and texts worth trying.
 
-import { element, thousands } from "/views/drawing.js";
+import { element, percent, thousands } from "/views/drawing.js";
+
+// ---- Which methods are asked: a check box for each, by what it needs.
+
+const NEEDS = { weights: "From the weights", gradients: "With gradients", model: "Running the model again" };
+const WITHOUT_MODEL = "needs the model, and a record was opened without it";
+
+/** @typedef {{name: string, needs: "weights" | "gradients" | "model", about: string}} Method */
+
+/** The methods of one text, folded until wanted. It says which are chosen by calling `choose`. */
+export class Methods {
+  /** @param {{methods: Method[], choose: (names: string[]) => void}} given */
+  constructor({ methods, choose }) {
+    this.boxes = methods.map(({ name, needs, about }) => {
+      const box = element("input", { type: "checkbox", value: name, onchange: () => choose(this.chosen) });
+      const why = element("span", { className: "quiet" });
+      const label = element("label", { className: "check", title: about }, box, name, why);
+      return { name, needs, box, label, why };
+    });
+    const groups = Object.entries(NEEDS).map(([needs, words]) => {
+      const some = this.boxes.filter((one) => one.needs === needs);
+      return element(
+        "div",
+        { className: "group", role: "group", ariaLabel: words, hidden: !some.length },
+        element("span", { className: "quiet" }, words),
+        element("div", {}, ...some.map(({ label }) => label)),
+      );
+    });
+    this.summary = element("summary", {});
+    this.node = element("details", { className: "methods" }, this.summary, ...groups);
+  }
+
+  /** The methods that are ticked, in their order. @returns {string[]} */
+  get chosen() {
+    return this.boxes.filter(({ box }) => box.checked).map(({ name }) => name);
+  }
+
+  /** Ticks the methods that are asked of a text, and says why others are off.
+   * @param {string[]} chosen @param {{usual: string[], hasModel: boolean}} text `usual`: those it is asked by itself; others are slow */
+  show(chosen, { usual, hasModel }) {
+    let isLong = false;
+    for (const { name, needs, box, why, label } of this.boxes) {
+      const lacking = needs === "model" && !hasModel;
+      const slow = !lacking && !usual.includes(name);
+      isLong ||= slow;
+      box.checked = chosen.includes(name) && !lacking;
+      box.disabled = lacking;
+      label.classList.toggle("lacking", lacking);
+      why.textContent = lacking ? ` ${WITHOUT_MODEL}` : slow ? " slow" : "";
+    }
+    const off = isLong ? " · slow ones are off at first, because this text is long" : "";
+    this.summary.replaceChildren(
+      "Methods ",
+      element("span", { className: "quiet" }, `${this.chosen.length} of ${this.boxes.length}${off}`),
+    );
+  }
+}
+
+// ---- The answer: what the model predicts, as bars, and what is to be known about it.
+
+/** A label on one line, with what cannot be seen made visible. @param {string} label */
+const seen = (label) =>
+  label.trim() ? label.trim().replace(/\n/g, "⏎") : JSON.stringify(label).slice(1, -1).replace(/ /g, "␣") || "(nothing)";
+
+/** The answer of one text, read out when it comes. */
+export class Answer {
+  constructor() {
+    this.node = element("section", { className: "answer", ariaLive: "polite", ariaLabel: "Prediction" });
+    this.carried = element("p", { className: "carried" });
+  }
+
+  /** Shows an answer, or none. @param {{prediction: {label: string, probability: number}[], more_outcomes: number, sentences: string[], summary?: string} | null} reply */
+  show(reply) {
+    this.tell("");
+    if (!reply) return this.node.replaceChildren();
+    const quiet = (reply.sentences ?? []).map((sentence) => element("p", { className: "quiet" }, sentence));
+    this.node.replaceChildren(...predicted(reply.prediction ?? [], reply.more_outcomes ?? 0, reply.summary), this.carried, ...quiet);
+  }
+
+  /** Says which tokens carried the answer. @param {string | null} sentence */
+  tell(sentence) {
+    this.carried.textContent = sentence ?? "";
+  }
+}
+
+/** The outcomes as bars, or in words why there are none. @returns {HTMLElement[]} */
+function predicted(outcomes, more, summary) {
+  if (summary) return [element("p", {}, summary)];
+  if (!outcomes.length)
+    return [
+      element(
+        "p",
+        { className: "quiet" },
+        "No prediction: this model has no head that answers here, or the record was made from weights alone. What follows shows where its read-out looks.",
+      ),
+    ];
+  const [{ label, probability }] = outcomes;
+  if (outcomes.length === 1 && !more)
+    return [element("p", { className: "prediction" }, "Output ", element("b", {}, seen(label)), ` ${probability.toFixed(4)}`)];
+  const rows = outcomes.map((outcome) => {
+    const bar = element("progress", { max: 1, value: outcome.probability, ariaHidden: "true" });
+    return element(
+      "tr",
+      {},
+      element("th", { scope: "row", dir: "auto", title: outcome.label }, seen(outcome.label)),
+      element("td", {}, bar),
+      element("td", {}, percent(outcome.probability)),
+    );
+  });
+  const table = element(
+    "table",
+    { className: "outcomes" },
+    element("caption", { className: "hidden" }, "Probability of each outcome"),
+    element("tbody", {}, ...rows),
+  );
+  const told = [
+    element("p", { className: "prediction" }, "Predicts ", element("b", { dir: "auto" }, seen(label)), ` with ${percent(probability)}`),
+    table,
+  ];
+  if (more) told.push(element("p", { className: "quiet" }, `${more} more outcomes are not shown.`));
+  return told;
+}
 
 /** @typedef {{name: string, task: string, size: string, longest: number | null, pairs: boolean,
  *   examples: {text: string, second: string | null, why: string}[]}} Model
@@ -20,7 +141,11 @@ export class Question {
     this.#models = models;
     this.#limit = limit;
     this.look = look;
-    this.model = element("select", { ariaLabel: "Model", onchange: () => this.#modelChosen() }, ...models.map(({ name }) => element("option", { value: name }, name)));
+    this.model = element(
+      "select",
+      { ariaLabel: "Model", onchange: () => this.#modelChosen() },
+      ...models.map(({ name }) => element("option", { value: name }, name)),
+    );
     this.about = element("span", { className: "quiet about-model" });
     this.text = this.#box("Text", "Type or paste a text");
     this.second = this.#box("Second text", "The text that is read together with the first");
@@ -31,8 +156,21 @@ export class Question {
     this.why = element("p", { className: "quiet why" });
     this.complaint = element("p", { className: "complaint", role: "alert", hidden: true });
     this.opened = element("p", { className: "from-file", hidden: true });
-    this.typed = element("div", { className: "typed" }, this.text, this.second, element("div", { className: "act" }, this.button, this.pair), this.examples, this.why);
-    this.chosen = element("div", { className: "chosen" }, element("label", {}, element("span", { className: "quiet" }, "Model"), this.model), this.about);
+    this.typed = element(
+      "div",
+      { className: "typed" },
+      this.text,
+      this.second,
+      element("div", { className: "act" }, this.button, this.pair),
+      this.examples,
+      this.why,
+    );
+    this.chosen = element(
+      "div",
+      { className: "chosen" },
+      element("label", {}, element("span", { className: "quiet" }, "Model"), this.model),
+      this.about,
+    );
     const head = element("div", { className: "asking" }, this.chosen, this.opened, element("div", { className: "openers" }, ...actions));
     this.node = element("form", { className: "question", noValidate: true }, head, this.typed, this.complaint);
     this.node.addEventListener("submit", (event) => (event.preventDefault(), this.ask()));
@@ -62,7 +200,8 @@ export class Question {
     const letters = text.length + (second?.length ?? 0);
     if (!text.trim()) return this.complain("Type a text first, or take one of the examples.");
     if (second !== null && !second.trim()) return this.complain("The second text is empty: type it, or take it away.");
-    if (letters > this.#limit) return this.complain(`This text has ${thousands(letters)} characters, and at most ${thousands(this.#limit)} are read: shorten it.`);
+    if (letters > this.#limit)
+      return this.complain(`This text has ${thousands(letters)} characters, and at most ${thousands(this.#limit)} are read: shorten it.`);
     this.look({ model, text, second });
   }
 
@@ -121,7 +260,11 @@ export class Question {
   #example(model, { text, second, why }) {
     const words = second ? `${text} / ${second}` : text;
     const choose = () => (this.fill({ model, text, second }), this.ask());
-    const chip = element("button", { type: "button", className: "example", title: why, ariaDescription: why, dir: "auto", onclick: choose }, words);
+    const chip = element(
+      "button",
+      { type: "button", className: "example", title: why, ariaDescription: why, dir: "auto", onclick: choose },
+      words,
+    );
     chip.dataset.asked = JSON.stringify({ model, text, second: second ?? null });
     const tell = () => (this.why.textContent = why);
     for (const coming of ["pointerenter", "focus"]) chip.addEventListener(coming, tell);
@@ -135,7 +278,7 @@ export class Question {
     this.pair.textContent = this.second.hidden ? "Second text" : "Without second text";
     this.node.dataset.new = String(asked !== this.#asked);
     this.why.textContent = "";
-    for (const chip of this.examples.children) {
+    for (const chip of /** @type {Iterable<HTMLElement>} */ (this.examples.children)) {
       chip.setAttribute("aria-pressed", String(chip.dataset.asked === asked));
       if (chip.dataset.asked === asked) this.why.textContent = chip.title;
     }

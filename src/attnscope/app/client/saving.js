@@ -1,7 +1,7 @@
 // What can be taken away from a view: the offline page, the figure, the Python that makes it.
 
-import { element } from "/views/drawing.js";
 import { codeOf, fileOf } from "/client/server.js";
+import { element } from "/views/drawing.js";
 
 const FORMATS = ["svg", "pdf", "png"];
 const REFUSED = "This browser does not let the page copy: select the text and copy it.";
@@ -28,10 +28,20 @@ export async function copied(text) {
 export async function showCopied(title, text) {
   const done = await copied(text);
   const told = element("p", { className: "quiet", role: "status" }, done ? "Copied." : REFUSED);
-  const copy = element("button", { type: "button", onclick: async () => (told.textContent = (await copied(text)) ? "Copied." : REFUSED) }, "Copy");
+  const copy = element(
+    "button",
+    { type: "button", onclick: async () => (told.textContent = (await copied(text)) ? "Copied." : REFUSED) },
+    "Copy",
+  );
   const close = element("button", { type: "button", onclick: () => dialog.close() }, "Close");
   const shown = element("pre", { tabIndex: 0, ariaLabel: title }, text);
-  const dialog = element("dialog", { className: "code", ariaLabel: title, onclose: () => dialog.remove() }, element("h4", {}, title), shown, element("div", { className: "act" }, copy, close, told));
+  const dialog = element(
+    "dialog",
+    { className: "code", ariaLabel: title, onclose: () => dialog.remove() },
+    element("h4", {}, title),
+    shown,
+    element("div", { className: "act" }, copy, close, told),
+  );
   document.body.append(dialog);
   dialog.showModal();
   copy.focus();
@@ -41,14 +51,30 @@ export async function showCopied(title, text) {
 export class Saving {
   /** @param {{view: () => import("/client/live_view.js").LiveView | null, fail: (error: Error) => void}} given */
   constructor({ view, fail }) {
-    Object.assign(this, { view, fail });
+    this.view = view;
+    this.fail = fail;
     const page = this.#button("Save page", (live) => live.asking(async (id) => download(await fileOf(id, "page", { state: live.state }))));
-    const python = this.#button("Copy Python", (live) => live.asking(async (id) => showCopied("The same in Python", await codeOf(id, live.state))));
+    const python = this.#button("Copy Python", (live) =>
+      live.asking(async (id) => showCopied("The same in Python", await codeOf(id, live.state))),
+    );
     page.title = "One offline file with this view as it is now";
-    const formats = FORMATS.map((format) => this.#button(format.toUpperCase(), (live) => live.asking(async (id) => download(await fileOf(id, "figure", { format, state: live.state })))));
-    this.figure = element("details", { className: "menu" }, element("summary", {}, "Save figure"), element("div", { className: "formats", role: "group", ariaLabel: "Save figure as" }, ...formats));
-    this.figure.addEventListener("keydown", (event) => event.key === "Escape" && this.figure.open && (this.#fold(), this.figure.firstChild.focus()));
-    this.figure.addEventListener("focusout", (event) => this.figure.contains(event.relatedTarget) || this.#fold());
+    const formats = FORMATS.map((format) =>
+      this.#button(format.toUpperCase(), (live) =>
+        live.asking(async (id) => download(await fileOf(id, "figure", { format, state: live.state }))),
+      ),
+    );
+    const summary = element("summary", {}, "Save figure");
+    this.figure = element(
+      "details",
+      { className: "menu" },
+      summary,
+      element("div", { className: "formats", role: "group", ariaLabel: "Save figure as" }, ...formats),
+    );
+    this.figure.addEventListener("keydown", (event) => event.key === "Escape" && this.figure.open && (this.#fold(), summary.focus()));
+    this.figure.addEventListener(
+      "focusout",
+      (event) => this.figure.contains(/** @type {Node | null} */ (event.relatedTarget)) || this.#fold(),
+    );
     this.node = element("div", { className: "saving", role: "group", ariaLabel: "Take away", hidden: true }, page, this.figure, python);
   }
 

@@ -73,7 +73,7 @@ export async function makeView(asked, signal, tell) {
   throw new Refused(CUT_SHORT, 0);
 }
 
-/** The lines of a stream, each as what its JSON says, as soon as it is whole. @param {ReadableStream<Uint8Array>} stream */
+/** The lines of a stream, each as what its JSON says, as soon as it is whole. @param {ReadableStream<BufferSource>} stream */
 async function* linesOf(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";
@@ -88,7 +88,8 @@ async function* linesOf(stream) {
   }
 }
 
-/** A view as a file, with the name the server gives it. @param {string} id @param {"page" | "figure"} what @param {object} asked */
+/** A view as a file, with the name the server gives it. @param {string} id @param {"page" | "figure"} what
+ * @param {{state: object, format?: string}} asked */
 export async function fileOf(id, what, asked) {
   const response = await answered(`/api/views/${encodeURIComponent(id)}/${what}`, asJson(asked));
   const said = /filename="?([^";]+)"?/.exec(response.headers.get("Content-Disposition") ?? "");
@@ -96,4 +97,5 @@ export async function fileOf(id, what, asked) {
 }
 
 /** The Python that makes a view in this state. @param {string} id @param {object} state */
-export const codeOf = async (id, state) => (await (await answered(`/api/views/${encodeURIComponent(id)}/code`, asJson({ state }))).json()).python;
+export const codeOf = async (id, state) =>
+  (await (await answered(`/api/views/${encodeURIComponent(id)}/code`, asJson({ state }))).json()).python;

@@ -1,8 +1,65 @@
 // The views of one text: each made when it is first looked at, and kept alive while the text stays.
 
-import { element } from "/views/drawing.js";
 import { LiveView } from "/client/live_view.js";
 import { makeView } from "/client/server.js";
+import { element } from "/views/drawing.js";
+
+// ---- Tabs: one for each view, walked through by arrow keys; a view that cannot be had says why.
+
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+
+/** A row of tabs. It says which was chosen by calling `choose`, and which is looked at by calling `tell`. */
+export class Tabs {
+  #tabs = [];
+
+  /** @param {{label: string, choose: (name: string) => void, tell: (sentence: string) => void}} given */
+  constructor({ label, choose, tell }) {
+    this.choose = choose;
+    this.tell = tell;
+    this.node = element("div", { className: "tabs", role: "tablist", ariaLabel: label });
+    this.node.addEventListener("keydown", (event) => this.#pressed(event));
+  }
+
+  /** Makes the tabs. @param {{name: string, title: string, why_not: string | null, panel: string}[]} views `panel`: the id of what it shows */
+  fill(views) {
+    this.#tabs = views.map(({ name, title, why_not: whyNot, panel }) => {
+      const tab = element(
+        "button",
+        { type: "button", role: "tab", id: `${panel}-tab`, tabIndex: -1, ariaSelected: false, ariaControls: panel, title: whyNot ?? "" },
+        title,
+      );
+      tab.dataset.tab = name;
+      if (whyNot) tab.setAttribute("aria-disabled", "true");
+      for (const coming of ["pointerenter", "focus"]) tab.addEventListener(coming, () => whyNot && this.tell(whyNot));
+      for (const going of ["pointerleave", "blur"]) tab.addEventListener(going, () => whyNot && this.tell(""));
+      tab.addEventListener("click", () => (whyNot ? this.tell(whyNot) : this.choose(name)));
+      return tab;
+    });
+    this.node.replaceChildren(...this.#tabs);
+    this.node.hidden = !this.#tabs.length;
+  }
+
+  /** Marks the tab that is shown. @param {string} name */
+  select(name) {
+    for (const tab of this.#tabs) {
+      const on = tab.dataset.tab === name;
+      tab.setAttribute("aria-selected", String(on));
+      tab.tabIndex = on ? 0 : -1;
+    }
+  }
+
+  #pressed(event) {
+    const step = STEPS[event.key];
+    const from = this.#tabs.indexOf(event.target);
+    if (step === undefined || from < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const last = this.#tabs.length - 1;
+    const to = Number.isFinite(step) ? (from + step + last + 1) % (last + 1) : step < 0 ? 0 : last;
+    this.#tabs[to].focus();
+    // a view that cannot be had can still be read about
+    if (!this.#tabs[to].hasAttribute("aria-disabled")) this.choose(this.#tabs[to].dataset.tab);
+  }
+}
 
 /** @typedef {{methods: string[] | null, queries: number[] | null, said: unknown}} Wish what a view is to be made of, and what a link says was chosen */
 
@@ -11,10 +68,12 @@ export class Stage {
   #panels = new Map();
   #again;
 
-  /** @param {{number: number, working: import("/client/working.js").Working, keep: (view: LiveView) => void, again: () => Promise<string>}} given
+  /** @param {{number: number, working: import("/client/working.js").Working, keep: (view: LiveView) => void, again: (signal: AbortSignal) => Promise<string>}} given
    *   `again` reads the text again when the server has forgotten it, and gives its new id */
   constructor({ number, working, keep, again }) {
-    Object.assign(this, { number, working, keep });
+    this.number = number;
+    this.working = working;
+    this.keep = keep;
     this.#again = again;
     this.node = element("div", { className: "stage" });
   }
@@ -38,7 +97,13 @@ export class Stage {
 
   #panel(name) {
     const id = this.panelId(name);
-    return element("div", { id, className: "view-panel aside", role: "tabpanel", ariaLabelledby: `${id}-tab` }, element("div", { className: "trouble" }), element("ul", { className: "warnings quiet" }), element("div", { className: "drawing" }));
+    return element(
+      "div",
+      { id, className: "view-panel aside", role: "tabpanel", ariaLabelledby: `${id}-tab` },
+      element("div", { className: "trouble" }),
+      element("ul", { className: "warnings quiet" }),
+      element("div", { className: "drawing" }),
+    );
   }
 
   /** Brings a view into sight. @param {string} name */
@@ -53,14 +118,23 @@ export class Stage {
     const asked = { text, view: name, methods: wish.methods, queries: wish.queries };
     let made;
     try {
-      made = await this.working.run("Preparing the view", (signal, tell) => this.#made(asked, signal, tell), () => this.#cancelled(name, text, wish));
+      made = await this.working.run(
+        "Preparing the view",
+        (signal, tell) => this.#made(asked, signal, tell),
+        () => this.#cancelled(name, text, wish),
+      );
     } catch (error) {
       this.#trouble(name, error, () => this.make(text, name, wish));
     }
     if (!made || this.#panels.get(name) !== held) return null;
     const [, warnings, drawing] = held.panel.children;
     const renew = () => this.#made(asked);
-    const view = new LiveView(made, { renew, keep: this.keep, said: wish.said, fail: (error) => this.#trouble(name, error, () => this.make(asked.text, name, { ...wish, said: view.changes })) });
+    const view = new LiveView(made, {
+      renew,
+      keep: this.keep,
+      said: wish.said,
+      fail: (error) => this.#trouble(name, error, () => this.make(asked.text, name, { ...wish, said: view.changes })),
+    });
     // the scores view lists the warnings of its methods itself
     const listed = name === "scores" ? [] : view.warnings;
     warnings.replaceChildren(...listed.map((warning) => element("li", {}, warning)));
@@ -70,7 +144,8 @@ export class Stage {
     return view;
   }
 
-  /** Makes a view; when the server has forgotten the text, it is read again first, once. `asked` learns its new id. */
+  /** Makes a view; when the server has forgotten the text, it is read again first, once. `asked` learns its new id.
+   * @param {Parameters<typeof makeView>[0]} asked @param {AbortSignal} [signal] @param {Parameters<typeof makeView>[2]} [tell] */
   async #made(asked, signal, tell = () => {}) {
     try {
       return await makeView(asked, signal, tell);

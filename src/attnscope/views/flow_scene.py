@@ -1,30 +1,138 @@
-"""The printed flow view: raw attention, rollout and flow from one source, with the minimum cut in bold."""
+"""What the flow view shows: the attention graph and its scores, computed once for the page and the printed figure."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from .. import paint
 from ..attribution import flow as attention_flow
-from ..attribution import minimum_cut, rollout
-from ..attribution.heads import with_residual
+from ..attribution import minimum_cut
+from ..attribution import rollout as attention_rollout
+from ..attribution.flow import SATURATED, FlowGraph
+from ..attribution.flow_kernels import SCALE
+from ..attribution.heads import Heads, with_residual
 from ..errors import BadInput
 from ..record import AttentionRecord
 from .printing import INK, PAGE, QUIET, Plot, draw_lines, drawn_figure, shortened, text_width
 from .sides import NAMED, shown, shown_units
+from .tables import token_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What rollout and flow say of every token, from the sources and layers they were computed for.
+
+
+@dataclass(frozen=True)
+class FlowScores:
+    """Scores by layer, source and token; layers by their places."""
+
+    layers: tuple[int, ...]
+    sources: tuple[int, ...]
+    rollout: Float[np.ndarray, "layer source token"]
+    flow: Float[np.ndarray, "layer source token"]
+    ends: UInt8[np.ndarray, "layer source token"]
+    """Where a flow is just a trivial cut: 1 for what the source can give, 2 for what the token can take, 3 for both."""
+    saturation: tuple[tuple[int, float, float, float], ...]
+    """For each layer the shares of flows at either trivial cut, at the source's, and at the token's."""
+
+    def to_frame(self, record: AttentionRecord, maps: Float[np.ndarray, "layer token token"]) -> "pd.DataFrame":
+        """A row for each method, layer, query and key; raw attention is the row of the pooled map."""
+        import pandas as pd
+
+        rows = maps[list(self.layers)][:, list(self.sources)]
+        tables = {"raw": rows, "rollout": self.rollout, "flow": self.flow}
+        layer, source, key = np.indices(rows.shape).reshape(3, -1)
+        tokens = shown(record.tokens)
+        query = np.array(self.sources, dtype=int)[source]
+        columns = {
+            "layer": np.array(record.layers)[np.array(self.layers, dtype=int)[layer]],
+            "query": query,
+            "key": key,
+            "query_token": token_column(tokens, query),
+            "key_token": token_column(tokens, key),
+        }
+        return pd.concat(
+            [pd.DataFrame({"method": name, **columns, "value": table.reshape(-1)}) for name, table in tables.items()],
+            ignore_index=True,
+        )
+
+
+SHORT = 48
+"""Tokens up to which flow is computed from every source at every layer: about a second for twelve layers."""
+LONG = 160
+"""Tokens beyond which flow is computed only for sources that are named: one may take half a minute at 512."""
+
+
+@dataclass(frozen=True)
+class FlowScene:
+    """What the page and the printed figure both draw: the graph, its tokens, and the scores of both methods."""
+
+    record: AttentionRecord
+    side: Mapping[str, Any]
+    maps: Float[Tensor, "layer token token"]
+    """The pooled heads W of each layer, without the residual connection."""
+    graph: FlowGraph
+    options: Mapping[str, Any]
+    """How the maps were made: heads and residual."""
+    scores: FlowScores
+
+    def scores_from(self, sources: Sequence[int], place: int) -> FlowScores:
+        """The scores from these sources at one layer: those of the page, or for a long text computed now."""
+        found = self.scores
+        if place not in found.layers or not set(sources) <= set(found.sources):
+            found = flow_scores(self.record, self.graph, list(sources), list(sources), place, **self.options)
+        layer, rows = found.layers.index(place), [found.sources.index(source) for source in sources]
+        rollout, flow, ends = (table[[layer]][:, rows] for table in (found.rollout, found.flow, found.ends))
+        return FlowScores((place,), tuple(sources), rollout, flow, ends, ())
+
+
+def flow_scores(
+    record: AttentionRecord,
+    graph: FlowGraph,
+    asked: list[int] | None,
+    sources: list[int],
+    place: int,
+    heads: Heads,
+    residual: int | float,
+) -> FlowScores:
+    """Rollout and flow where they are computed: everywhere in a short text, else from some sources at one layer."""
+    tokens = len(record.query_tokens)
+    every = tokens <= SHORT
+    layers = list(range(len(record.layers))) if every else [place]
+    chosen = list(range(tokens)) if every else (sources if tokens <= LONG else []) if asked is None else asked
+    if not chosen:
+        nothing = np.zeros((0, 0, tokens))
+        return FlowScores((), (), nothing, nothing, nothing.astype(np.uint8), ())
+    some: dict[str, Any] = {} if every else {"layers": layers, "queries": chosen}
+    flows = attention_flow(record, heads=heads, residual=float(residual), **some)
+    rolled = attention_rollout(record, heads=heads, residual=float(residual), queries=None if every else chosen)
+    found = flows.map[layers][:, chosen].numpy()
+    ends = np.zeros(found.shape, np.uint8)
+    possible = np.tri(tokens, dtype=bool)[chosen] if record.causal else np.ones((len(chosen), tokens), bool)
+    for index, layer in enumerate(layers):
+        for bit, cut in enumerate(graph.cuts(layer), start=1):
+            met = np.abs(found[index] - cut[chosen] / SCALE) <= SATURATED
+            ends[index] |= (bit * (met & possible)).astype(np.uint8)
+    shares = flows.saturation
+    saturation = tuple(
+        (layer, float(shares.total[layer]), float(shares.source[layer]), float(shares.token[layer])) for layer in layers
+    )
+    return FlowScores(
+        tuple(layers), tuple(chosen), rolled.map[layers][:, chosen].double().numpy(), found, ends, saturation
+    )
+
 
 # What passes along each edge of the attention graph from chosen sources, for the printed flow view.
 
 
 Edges = Float[np.ndarray, "layer query key"]
-GRAIN = 2**30
-"""Capacities of a drawn flow are multiples of 1 / GRAIN: finer than any line, and small enough for scipy."""
 
 
 def passing_mass(maps: Edges, sources: Sequence[int]) -> Edges:
@@ -35,25 +143,6 @@ def passing_mass(maps: Edges, sources: Sequence[int]) -> Edges:
     for layer in reversed(range(len(maps))):
         edges[layer] = mass[:, None] * maps[layer]
         mass = edges[layer].sum(0)
-    return edges
-
-
-def flow_along(maps: Edges, source: int, target: int) -> Edges:
-    """A maximum flow along each edge from a source above the top layer to an input token, one choice of many."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_flow
-
-    layers, tokens, _ = maps.shape
-    layer, query, key = np.nonzero(np.rint(maps * GRAIN) > 0)
-    capacity = np.rint(maps * GRAIN).astype(np.int32)[layer, query, key]
-    above, below = (layer + 1) * tokens + query, layer * tokens + key
-    nodes = (layers + 1) * tokens
-    graph = csr_array((capacity, (above, below)), shape=(nodes, nodes))
-    found = maximum_flow(graph, layers * tokens + source, target).flow.tocoo()
-    forward = found.data > 0
-    edges = np.zeros_like(maps)
-    starts, ends = found.row[forward], found.col[forward]
-    edges[ends // tokens, starts % tokens, ends % tokens] = found.data[forward] / GRAIN
     return edges
 
 
@@ -147,16 +236,9 @@ class Chosen:
         return [column for column, unit in enumerate(self.visible) if any(p in self.units[unit] for p in positions)]
 
 
-def flow_figure(
-    record: AttentionRecord,
-    side: Mapping[str, Any],
-    maps: Float[Tensor, "layer token token"],
-    options: Mapping[str, Any],
-    state: Mapping[str, Any],
-    width: int | float | None = None,
-) -> Plot:
-    """The three panels for the chosen source, layer and target; `options` are the maps' heads and residual."""
-    chosen = Chosen.of(record, side, state)
+def flow_figure(scene: FlowScene, state: Mapping[str, Any], width: int | float | None = None) -> Plot:
+    """Raw attention, rollout and flow for the chosen source, layer and target, with the minimum cut in bold."""
+    chosen = Chosen.of(scene.record, scene.side, state)
     width = width or PAGE
     count = len(chosen.visible)
     beside = (width - 2 * GAP) / 3 >= NUMBERS + count * STEP
@@ -166,7 +248,8 @@ def flow_figure(
             f"A printed flow holds {int((each - NUMBERS) / STEP)} tokens readably in {width:g} inches, and this text"
             f" has {count}: take a shorter text, or save the view as .html."
         )
-    panels = _panels(record, maps, options, chosen, float(state.get("threshold") or 0.0))
+    found = scene.scores_from(chosen.sources, chosen.top)
+    panels = _panels(scene, found, chosen, float(state.get("threshold") or 0.0))
     step = min((each - NUMBERS) / count, 0.4)
     labels = max(text_width(chosen.texts[unit]) for unit in chosen.visible) + 0.12
     row = min(ROW, GRAPH / (chosen.top + 1))
@@ -178,44 +261,36 @@ def flow_figure(
         axes.set(xlim=(0, width), ylim=(down * height + (down - 1) * GAP, 0))
         for place, panel in enumerate(panels):
             corner = (place % across * (each + GAP), place // across * (height + GAP))
-            _draw(axes, panel, chosen, corner, (step, row, labels), record.layers, bool(state.get("root")))
-    return Plot(figure, _caption(record, chosen, options, state))
+            _draw(axes, panel, chosen, corner, (step, row, labels), scene.record.layers, bool(state.get("root")))
+    return Plot(figure, _caption(scene.record, found, chosen, state))
 
 
-def _panels(
-    record: AttentionRecord,
-    maps: Float[Tensor, "layer token token"],
-    options: Mapping[str, Any],
-    chosen: Chosen,
-    threshold: float,
-) -> list[Panel]:
+def _panels(scene: FlowScene, found: FlowScores, chosen: Chosen, threshold: float) -> list[Panel]:
     """What each method says, between units."""
     top, sources, visible = chosen.top, chosen.sources, chosen.visible
-    graph = with_residual(maps[: top + 1], options["residual"]).numpy()
+    graph = with_residual(scene.maps[: top + 1], scene.options["residual"]).numpy()
     from_units = [unit for unit, places in enumerate(chosen.units) if set(places) & set(sources)]
     raw = reached(attention_between(graph, chosen.units, sources), from_units, threshold)
     mass = passing_between(passing_mass(graph, sources), chosen.units)
-    rolled = rollout(record, queries=sources, **options).map[top, sources].mean(0).double().numpy()
-    flows = attention_flow(record, layers=[top], queries=sources, **options).map[top, sources].mean(0).numpy()
     cut: dict[tuple[int, int, int], float] = {}
     passed = raw
     if chosen.targets:
-        along = sum(flow_along(graph, source, target) for source in sources for target in chosen.targets)
-        passed = passing_between(np.asarray(along) / len(sources), chosen.units)
-        for source, target in product(sources, chosen.targets):
-            for edge in minimum_cut(record, source, target, top, **options).edges:
-                ends = (*chosen.columns([edge.query]), *chosen.columns([edge.key]))
-                if len(ends) == 2:
-                    cut[edge.layer, *ends] = cut.get((edge.layer, *ends), 0.0) + edge.capacity
+        pairs = product(sources, chosen.targets)
+        cuts = [minimum_cut(scene.record, source, target, top, **scene.options) for source, target in pairs]
+        passed = passing_between(sum((one.along for one in cuts), np.zeros_like(graph)) / len(sources), chosen.units)
+        for edge in (edge for one in cuts for edge in one.edges):
+            ends = (*chosen.columns([edge.query]), *chosen.columns([edge.key]))
+            if len(ends) == 2:
+                cut[edge.layer, *ends] = cut.get((edge.layer, *ends), 0.0) + edge.capacity
 
     def panel(title: str, edges: Edges, scores: Float[np.ndarray, " token"], **more: Any) -> Panel:
         in_sight = np.where(edges >= threshold, edges, 0.0)[:, visible][:, :, visible]
         return Panel(title, in_sight, np.array([scores[chosen.units[unit]].sum() for unit in visible]), **more)
 
     return [
-        panel("Raw attention", raw, maps[top, sources].mean(0).numpy()),
-        panel(ROLLOUT, mass, rolled),
-        panel("Flow", passed, flows, cut=cut, colour=EDGE if chosen.targets else QUIET),
+        panel("Raw attention", raw, scene.maps[top, sources].mean(0).numpy()),
+        panel(ROLLOUT, mass, found.rollout[0].mean(0)),
+        panel("Flow", passed, found.flow[0].mean(0), cut=cut, colour=EDGE if chosen.targets else QUIET),
     ]
 
 
@@ -281,11 +356,10 @@ def _draw(
         )  # fmt: skip
 
 
-def _caption(record: AttentionRecord, chosen: Chosen, options: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+def _caption(record: AttentionRecord, found: FlowScores, chosen: Chosen, state: Mapping[str, Any]) -> str:
     """The panels in words, with the flow to the target, its saturation and what is left out."""
     names = [shortened(text, NAMED) for text in shown(record.tokens)]
     number = record.layers[chosen.top]
-    flows = attention_flow(record, layers=[chosen.top], queries=chosen.sources, **options)
     everyone = len(chosen.sources) == len(record.query_tokens) > 1
     joined = " + ".join(names[place] for place in chosen.sources)
     source = "all tokens on average" if everyone else f"“{joined}”"
@@ -297,10 +371,11 @@ def _caption(record: AttentionRecord, chosen: Chosen, options: Mapping[str, Any]
     )
     words = [opening]
     if chosen.targets:
-        value = float(flows.map[chosen.top, chosen.sources].mean(0)[chosen.targets].sum())
+        value = float(found.flow[0].mean(0)[chosen.targets].sum())
         target = " + ".join(names[place] for place in chosen.targets)
         words.append(f"Flow to “{target}”: {value:.4f}; bold: the minimum cut nearest the source.")
-    share = float(flows.saturated[chosen.top])
+    possible = np.tri(len(names), dtype=bool)[chosen.sources] if record.causal else np.True_
+    share = (found.ends[0] > 0).mean(where=possible)
     words.append(f"{share:.0%} of the flows from here are just what the source can give or the token can take in.")
     if state.get("threshold"):
         words.append(f"Lines below {state['threshold']:g} are not drawn.")
