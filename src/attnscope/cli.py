@@ -282,7 +282,7 @@ def trust(
 
 app.command()(commands.lexicon)
 app.command()(commands.survey)
-app.command()(commands.reproduce)
+app.add_typer(commands.reproduce, name="reproduce")
 app.add_typer(commands.data, name="data")
 app.command()(commands.serve)
 

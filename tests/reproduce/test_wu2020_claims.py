@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from attnscope.evaluation import LexiconStudy
-from attnscope.reproduce.wu2020.criteria import CRITERIA, claims_of
+from attnscope.reproduce.wu2020 import reproduce_wu2020
+from attnscope.reproduce.wu2020.claims import NO_SEND, Evidence, SeedRun
 from attnscope.reproduce.wu2020.data import VALENCES, toy_trees
-from attnscope.reproduce.wu2020.judges import NO_SEND, Evidence, Run
 
 ON_WORDS = (
     "heads-above-chance-positive heads-above-chance-negative emotional-words-on-top stop-words-not-on-top "
@@ -56,9 +56,9 @@ def study(
     return LexiconStudy(words, pd.DataFrame(regressions), correlations, pd.DataFrame(heads), {"left_out": {}})
 
 
-def run(seed: int = 1, score: float = 0.475, top: float = 0.97, **figures: object) -> Run:
+def run(seed: int = 1, score: float = 0.475, top: float = 0.97, **figures: object) -> SeedRun:
     even = pd.DataFrame({"layer": [1, 2, 3, 4, 5, 6, 0], "evenness": [0.7, 0.8, 0.85, 0.9, 0.95, top, 0.6]})
-    return Run(seed, score, study(**figures), even)  # type: ignore[arg-type]
+    return SeedRun(seed, score, study(**figures), even)  # type: ignore[arg-type]
 
 
 def made(**figures: object) -> Evidence:
@@ -66,11 +66,11 @@ def made(**figures: object) -> Evidence:
 
 
 def test_the_claims_are_those_of_the_issue():
-    assert [criterion.id for criterion in CRITERIA] == IDS
+    assert [criterion.id for criterion in reproduce_wu2020.rules] == IDS
 
 
 def test_all_hold_on_what_the_paper_shows():
-    assert {claim.id: claim.here for claim in claims_of(made()) if not claim.holds} == {}
+    assert {claim.id: claim.here for claim in reproduce_wu2020.judge(made()) if not claim.holds} == {}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_all_hold_on_what_the_paper_shows():
     ],
 )
 def test_one_seed_is_enough_to_fail(claim: str, evidence: Callable[[], Evidence]):
-    verdicts = {found.id: found.holds for found in claims_of(evidence())}
+    verdicts = {found.id: found.holds for found in reproduce_wu2020.judge(evidence())}
     assert verdicts[claim] is False
     assert all(holds for name, holds in verdicts.items() if name.endswith("send"))
 
@@ -99,12 +99,12 @@ def test_a_head_that_gives_no_more_than_chance_does_not_specialise():
     evidence = made()
     flat = evidence.sentences[0].study.heads.assign(share=0.06)
     changed = replace(evidence.sentences[0], study=replace(evidence.sentences[0].study, heads=flat))
-    found = {claim.id: claim.holds for claim in claims_of(replace(evidence, sentences=(changed,)))}
+    found = {claim.id: claim.holds for claim in reproduce_wu2020.judge(replace(evidence, sentences=(changed,)))}
     assert found["some-head-specialises"] is False
 
 
 def test_without_send_its_claims_are_not_judged():
-    claims = [claim for claim in claims_of(replace(made(), stories=())) if "send" in claim.id]
+    claims = [claim for claim in reproduce_wu2020.judge(replace(made(), stories=())) if "send" in claim.id]
     assert len(claims) == 11
     assert {(claim.holds, claim.note) for claim in claims} == {(None, NO_SEND)}
 

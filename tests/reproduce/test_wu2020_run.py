@@ -9,13 +9,13 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.lab.data.story import PARTS
-from attnscope.lab.story_training import predicted_series
 from attnscope.reproduce import read_claims
+from attnscope.reproduce.experiment import Attempt
 from attnscope.reproduce.wu2020 import reproduce_wu2020, stages
-from attnscope.reproduce.wu2020.criteria import claims_of
+from attnscope.reproduce.wu2020.claims import Evidence
 from attnscope.reproduce.wu2020.data import Stories, sentences_of, stories_of
-from attnscope.reproduce.wu2020.judges import Evidence
-from attnscope.reproduce.wu2020.scales import scale_named
+from attnscope.reproduce.wu2020.paper import SCALES, Options
+from attnscope.reproduce.wu2020.stories import predicted_series
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,13 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, d
         assert (out / name).read_bytes() == (whole / name).read_bytes()
 
 
+def begun(folder: Path, **options: object) -> Attempt:
+    """A trial whose data are read, before its first stage."""
+    attempt = Attempt(folder, "smoke", SCALES["smoke"], Options(**options), ())
+    stages.prepare(attempt)
+    return attempt
+
+
 def written_as_send(folder: Path, stories: Stories) -> Path:
     """The stories in the layout of SEND: each word at a time of its own, two ratings to a second."""
     for split, part in PARTS.items():
@@ -84,16 +91,16 @@ def written_as_send(folder: Path, stories: Stories) -> Path:
 
 
 def test_where_send_is_given_its_claims_are_judged(tmp_path):
-    scale = scale_named("smoke")
-    sentences = sentences_of(scale, corpus=None, lexicon="own", data=None)
-    made = stories_of(scale, sentences, None)
-    read = stories_of(scale, sentences, written_as_send(tmp_path / "send", made))
+    sentences = sentences_of(toy=True, corpus=None, lexicon="own", data=None)
+    made = stories_of(sentences, None, toy=True)
+    read = stories_of(sentences, written_as_send(tmp_path / "send", made), toy=True)
     assert read.name == "SEND"
     for split, stories in made.splits.items():
         for story, again in zip(stories, read.splits[split], strict=True):
             assert again.windows[1:] == story.windows[1:]
             assert again.valences == pytest.approx(story.valences, abs=1e-6)
-    model, run = stages.story_run(tmp_path, scale, read, sentences.lexicon, 1, "scratch")
+    attempt = begun(tmp_path, vectors="scratch", send=tmp_path / "send")
+    model, run = stages.run_story_seed(attempt, 1)
     assert model.settings.answer == "series"
     series = predicted_series(model, read.splits["test"])
     by_hand = [
@@ -105,20 +112,19 @@ def test_where_send_is_given_its_claims_are_judged(tmp_path):
     assert run.study.methods == ["layerwise_tracing", "gradient_of_sum", "rollout", "flow", "raw"]
     said = sum(len(window.tokens) for story in read.splits["test"] for window in story.windows if not window.silent)
     assert run.study.words["count"].sum() == said
-    claims = {claim.id: claim for claim in claims_of(Evidence((run,), (run,)))}
+    claims = {claim.id: claim for claim in reproduce_wu2020.judge(Evidence((run,), (run,)))}
     assert all(claim.holds is not None for claim in claims.values())
-    stand_in = {claim.id: claim for claim in claims_of(Evidence((run,), (run,), made.name))}
+    stand_in = {claim.id: claim for claim in reproduce_wu2020.judge(Evidence((run,), (run,), made.name))}
     assert {claim.holds for name, claim in stand_in.items() if "send" in name} == {None}
 
 
 def test_with_softmax_the_gradient_is_that_of_the_predicted_class(tmp_path):
-    scale = replace(scale_named("smoke"), epochs=1)
-    sentences = sentences_of(scale, corpus=None, lexicon="own", data=None)
-    settings = {**scale.settings, "probabilities": "softmax"}
-    model, run = stages.sentence_run(tmp_path, scale, sentences, 1, "scratch", settings)
+    attempt = begun(tmp_path, probabilities="softmax")
+    attempt.scale = replace(attempt.scale, epochs=1)
+    model, run = stages.run_sentence_seed(attempt, 1)
     assert model.settings.probabilities == "softmax"
     assert "gradient_of_sum" not in run.study.methods
-    claim = {claim.id: claim for claim in claims_of(Evidence((run,), ()))}["gradient-not-quadratic-sst"]
+    claim = {claim.id: claim for claim in reproduce_wu2020.judge(Evidence((run,), ()))}["gradient-not-quadratic-sst"]
     row = run.regression("gradient_of_prediction")
     assert f"t {row['b2_t']:.2f}" in claim.here
 

@@ -1,170 +1,145 @@
-"""`attnscope reproduce`: a paper run again."""
+"""`attnscope reproduce PAPER`: a paper run again; each paper has the options that it declares, and no others."""
 
+import ast
 import inspect
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ..corpora import CORPORA, files_here
 from ..errors import BadInput
-from ..progress import tokens_done, told_in_log, working
+from ..progress import told_in_log, working
 from .answering import AsJson, resumable, say
 
-NEEDS = {
-    "vig2019": ("ud_ewt:dev", "ud_ewt:test"),
-    "abnar2020": (
-        *("ud_ewt:train", "ud_ewt:dev", "wikitext2:valid", "wikitext2:test", "imdb:train"),
-        *("agreement:test", "agreement:gold"),
-    ),
-    "wu2020": ("sst:train", "sst:dev", "sst:test", "warriner:all"),
-    "sun2020": (
-        "sst:train",
-        "sst:dev",
-        "sst:test",
-        "20news:train",
-        "20news:test",
-        "imdb:train",
-        "imdb:val",
-        "imdb:test",
-    ),
-}
-"""The data sets that a paper cannot do without beyond a trial; snell2021 leaves out what is not here, and says so."""
+if TYPE_CHECKING:
+    from ..reproduce import Experiment
+
+_FOLDERS = {path.parent.name: path.parent for path in Path(__file__).parents[1].glob("reproduce/*/experiment.py")}
+PAPERS = tuple(sorted(_FOLDERS, key=lambda name: (name[-4:], name)))
+"""By year. The folders are looked at, because the papers themselves take seconds to import."""
 MEGABYTES = {"ud_ewt": 4, "wikitext2": 1, "imdb": 26, "agreement": 1, "sst": 1, "warriner": 1, "20news": 4}
 """Packed, with all splits."""
-REPLACED = {"corpus": ("ud_ewt", "wikitext2", "imdb", "sst"), "lexicon": ("warriner",)}
-"""What an option of the user stands in for."""
-PACKAGES = {
-    "vig2019": {"conllu": "attnscope[syntax]"},
-    "abnar2020": {"conllu": "attnscope[syntax]", "spacy": "attnscope[syntax]"},
-    "wu2020": {"statsmodels": "attnscope[lexicon]"},
-}
-"""What else must be installed: the package, and the extra that brings it."""
 
-PAPERS = ("vig2019", "abnar2020", "wu2020", "sun2020", "snell2021")
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="smoke (seconds, a toy model: a trial), cpu (an hour or so; snell2021 four), paper (as published)."
+    ),
+]
+Out = Annotated[Path | None, typer.Option(help="The folder to write; named after the paper by default.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")]
 
 
-@resumable()
-def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"The paper to run again: {', '.join(PAPERS)}.")],
-    scale: Annotated[
-        str,
-        typer.Option(
-            help="smoke (seconds, a toy model: a trial), cpu (an hour or so; snell2021 four), paper (as published)."
-        ),
-    ] = "smoke",
-    model: Annotated[
-        str | None, typer.Option(help="vig2019: another model than the paper's; abnar2020: a masked one, for Figure 4.")
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="abnar2020: what Table 3's classifier is fine-tuned from; sun2020: what reads SST beyond the paper."
-            " A hub name or a folder."
-        ),
-    ] = None,
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            help="vig2019: another corpus, as survey takes it. abnar2020: a file that `attnscope data build agreement`"
-            " wrote, or Linzen's .tsv."
-        ),
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option(help="wu2020, sun2020, snell2021: word vectors, a GloVe file, glove-50 (the package) or scratch."),
-    ] = None,
-    lexicon: Annotated[
-        str | None, typer.Option(help="wu2020: what raters say of words, warriner, vader or a file.")
-    ] = None,
-    send: Annotated[
-        Path | None, typer.Option(help="wu2020: the folder of SEND, which its authors give on request.")
-    ] = None,
-    probabilities: Annotated[
-        str | None, typer.Option(help="wu2020: how classes are learned, sigmoid as in the paper's code, or softmax.")
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(help="sun2020, snell2021: local, or cores or ray, which spread the models to train over workers."),
-    ] = None,
-    stages: Annotated[
-        str | None,
-        typer.Option(help="snell2021: which to run now, with commas between them; kept ones are taken as they are."),
-    ] = None,
-    parser: Annotated[str | None, typer.Option(help="The spaCy model that parses plain text.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Read only so many sentences, or texts to parse, of each source.")
-    ] = None,
-    by_genre: Annotated[
-        bool, typer.Option("--by-genre", help="One reproduction for each genre of the corpus.")
-    ] = False,
-    documents: Annotated[bool, typer.Option("--documents", help="Whole documents in place of sentences.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Where data sets lie, before $ATTNSCOPE_DATA.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; named after the paper by default.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    as_json: AsJson = False,
-) -> None:
+class Paper(TyperCommand):
+    """The command of one paper, which is imported when its options are asked for."""
+
+    def __init__(self, name: str) -> None:
+        introduction = ast.get_docstring(ast.parse((_FOLDERS[name] / "__init__.py").read_text(encoding="utf-8"))) or ""
+        example = f"Example: attnscope reproduce {name} --scale cpu --data data --out {name}"
+        super().__init__(name, help=f"{introduction}\n\n{example}")
+
+    def get_params(self, ctx: Any) -> Any:
+        """The options of every paper, and those that this one declares."""
+        if self.callback is None:
+            with working(f"Preparing {self.name}"):
+                from ..reproduce import EXPERIMENTS
+
+                experiment = EXPERIMENTS[str(self.name)]
+            alone = typer.Typer(add_completion=False)
+            alone.command(self.name)(_command_of(experiment))
+            whole = typer.main.get_command(alone)
+            self.params, self.callback = whole.params, whole.callback
+        return super().get_params(ctx)
+
+
+class Papers(TyperGroup):
+    """A command for each paper."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer calls it so
+        """Their names."""
+        return list(PAPERS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Paper:  # noqa: ARG002 - typer calls it so
+        """The command of a paper, if there is one of that name."""
+        if cmd_name not in PAPERS:
+            raise BadInput(f"There is no experiment {cmd_name!r}: choose {', '.join(PAPERS)}.")
+        return Paper(cmd_name)
+
+
+reproduce = typer.Typer(
+    cls=Papers,
+    help="Run a paper again: its figures and tables, and each claim judged here, the paper's number beside ours.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@reproduce.callback()
+def _introduce() -> None:
     """Run a paper again: its figures and tables, and each claim judged here, the paper's number beside ours.
 
     Example: attnscope reproduce vig2019 --scale cpu --model gpt2 --data data --out vig2019
     """
-    if paper not in PAPERS:  # told before the papers themselves are imported, which takes seconds
-        raise BadInput(f"There is no experiment {paper!r}: choose {', '.join(PAPERS)}.")
-    with working(f"Preparing {paper}"):
-        from ..reproduce import EXPERIMENTS
-    given = {
-        "model": model,
-        "encoder": encoder,
-        "corpus": corpus,
-        "vectors": vectors,
-        "lexicon": lexicon,
-        "send": send,
-        "probabilities": probabilities,
-        "engine": engine,
-        "stages": stages,
-        "parser": parser,
-        "limit": limit,
-        "by_genre": by_genre or None,
-        "documents": documents or None,
-        "data": data,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    taken = inspect.signature(EXPERIMENTS[paper]).parameters
-    if unknown := [name for name in given if name not in taken]:
-        raise BadInput(f"{paper} takes no --{unknown[0].replace('_', '-')}.")
-    if vectors is not None:
-        from ..lab.word_vectors import said_vectors
-
-        said_vectors(vectors)  # a file that is not there is told before anything is written
-    # what a run that goes on has built already it needs no more, and the paper's own sentences are a file to be given
-    if scale in {"cpu", "paper"} and not resume and (paper, scale) != ("abnar2020", "paper"):
-        _check_needs(paper, scale, given)
-    with told_in_log(f"Reproducing {paper}"), tokens_done() if "watch" in taken else nullcontext() as watch:
-        options = {"watch": watch} if "watch" in taken else {}
-        result = EXPERIMENTS[paper](out or Path(paper), scale=scale, resume=resume, **given, **options)
-    if as_json:
-        say(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))
-        return
-    say(result.summary())
-    say(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")
 
 
-def _check_needs(paper: str, scale: str, given: Mapping[str, Any]) -> None:
+def _command_of(experiment: "Experiment") -> Callable[..., None]:
+    """A function whose parameters are the options of a paper, as typer reads them."""
+    from ..reproduce.experiment import command_options
+
+    @resumable()
+    def run(
+        *, scale: str = "smoke", out: Path | None = None, resume: bool = False, as_json: bool = False, **given: Any
+    ) -> None:
+        options = {name: value for name, value in given.items() if value != defaults[name]}
+        # what a run that goes on has built already it needs no more
+        if scale in {"cpu", "paper"} and not resume:
+            _check_needs(experiment, scale, options)
+        with told_in_log(f"Reproducing {experiment.name}"):
+            result = experiment(out or Path(experiment.name), scale=scale, resume=resume, **options)
+        if as_json:
+            say(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))
+            return
+        say(result.summary())
+        say(f"Written: {result.folder} (open {result.folder / 'report.html'} in a browser)")
+
+    declared = {option.name: option for option in command_options(experiment.options)}
+    defaults = {name: option.default for name, option in declared.items()}
+    hints: dict[str, tuple[Any, Any]] = {"scale": (Scale, "smoke")}
+    for name, option in declared.items():
+        spelled = [f"--{name.replace('_', '-')}"] if option.type is bool else []
+        hints[name] = (Annotated[option.type, typer.Option(*spelled, help=option.help)], option.default)
+    hints |= {"out": (Out, None), "resume": (Resume, False), "as_json": (AsJson, False)}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter(name, keyword, default=default, annotation=hint) for name, (hint, default) in hints.items()
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {name: hint for name, (hint, _) in hints.items()}
+    return run
+
+
+def _check_needs(experiment: "Experiment", scale: str, given: Mapping[str, Any]) -> None:
     """Refuse a run that lacks something, with all that it lacks, so that one errand is enough."""
-    lacking = [*_lacking_data(paper, given), *_lacking_packages(paper, given)]
+    lacking = [
+        *_lacking_data(experiment, given),
+        *_lacking_packages(experiment),
+        *experiment.lacks(scale, given),
+    ]
     if lacking:
-        raise BadInput(f"{paper} at the scale {scale} lacks {len(lacking)} of its needs: {'; '.join(lacking)}.")
+        raise BadInput(
+            f"{experiment.name} at the scale {scale} lacks {len(lacking)} of its needs: {'; '.join(lacking)}."
+        )
 
 
-def _lacking_data(paper: str, given: Mapping[str, Any]) -> Iterator[str]:
-    replaced = {name for option, names in REPLACED.items() if option in given for name in names}
+def _lacking_data(experiment: "Experiment", given: Mapping[str, Any]) -> Iterator[str]:
+    replaced = {name for option, names in experiment.replaces.items() if option in given for name in names}
     splits: dict[str, list[str]] = {}
-    for need in NEEDS.get(paper, ()):
+    for need in experiment.needs:
         name, _, split = need.partition(":")
         if name not in replaced and split not in files_here(name, given.get("data")):
             splits.setdefault(name, []).append(split)
@@ -174,28 +149,7 @@ def _lacking_data(paper: str, given: Mapping[str, Any]) -> Iterator[str]:
         yield f"the data set {name} ({', '.join(missing)}{size}: {how})"
 
 
-def _lacking_packages(paper: str, given: Mapping[str, Any]) -> Iterator[str]:
-    for package, extra in {"matplotlib": "attnscope[figures]", **PACKAGES.get(paper, {})}.items():
-        if not _is_installed(package):
+def _lacking_packages(experiment: "Experiment") -> Iterator[str]:
+    for package, extra in {"matplotlib": "attnscope[figures]", **experiment.packages}.items():
+        if find_spec(package) is None:
             yield f"the package {package} (pip install '{extra}')"
-    parser = given.get("parser", "en_core_web_sm")
-    if paper == "abnar2020" and _is_installed("spacy") and not _is_installed(parser) and not Path(parser).exists():
-        yield f"the spaCy model {parser} (some 13 MB: python -m spacy download {parser})"
-    if paper == "vig2019" and "model" not in given and os.environ.get("HF_HUB_OFFLINE") and not _is_cached("gpt2"):
-        yield "the model gpt2 (some 550 MB from the Hugging Face hub, or another one by --model)"
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except (ImportError, ValueError):  # no name of a package
-        return False
-
-
-def _is_cached(model: str) -> bool:
-    from transformers.utils.hub import cached_file
-
-    try:
-        return cached_file(model, "config.json", local_files_only=True) is not None
-    except OSError:
-        return False

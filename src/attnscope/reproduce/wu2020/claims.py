@@ -114,7 +114,8 @@ def is_accurate(evidence: Evidence, data: str, least: float) -> Finding:
 @claim(
     lambda data: f"lat-quadratic-positive-{data}",
     says="Layer-wise tracing gives words that people find very positive or very negative the highest scores.",
-    rule=f"{EVERY} the quadratic term is positive with p < {CERTAIN} and the parabola turns within the range of valence",
+    rule=f"{EVERY} the quadratic term is positive with p < {CERTAIN} and the parabola turns within the range of "
+    "valence",
     paper=lambda data: f"t {T_QUADRATIC[data]}, p < .001",
     each=BOTH,
 )

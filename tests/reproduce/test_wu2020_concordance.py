@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.story_training import concordance, concordance_of_stories
+from attnscope.reproduce.wu2020.stories import concordance, concordance_of_stories
 
 
 def naive(x: list[float], y: list[float]) -> float:

@@ -9,14 +9,15 @@ import torch
 
 import attnscope
 from attnscope.errors import BadInput
-from attnscope.lab import sentiment_training, story_training
+from attnscope.lab import sentiment_training
 from attnscope.lab.batches import Batches
 from attnscope.lab.data import standin_stories
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.data.story import Story, windows_of
 from attnscope.lab.models import SentimentTransformer
-from attnscope.lab.story_training import StoryModel, predicted_series, spoken, valences
 from attnscope.lab.word_vectors import WordVectors
+from attnscope.reproduce.wu2020 import stories as story_training
+from attnscope.reproduce.wu2020.stories import StoryModel, predicted_series, spoken, valences
 
 SIZE = {"layers": 2, "heads": 2, "head_width": 4, "width": 8}
 WORDS = ("awful", "poor", "plain", "good", "great", "film")
