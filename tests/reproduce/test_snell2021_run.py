@@ -112,3 +112,12 @@ def test_data_sets_that_are_missing_are_told(tmp_path, monkeypatch):
     assert missing["sst"].startswith("The data set sst")
     with pytest.raises(BadInput, match="The data set imdb"):
         missing_data(["imdb", "sst"], tmp_path)
+
+
+def test_a_data_set_that_cannot_be_read_is_told_before_anything_is_written(tmp_path):
+    file = tmp_path / "data" / "sms_spam" / "SMSSpamCollection"
+    file.parent.mkdir(parents=True)
+    file.write_text("no tab in this line\n")
+    with pytest.raises(BadInput, match="SMSSpamCollection"):
+        reproduce_snell2021(tmp_path / "run", scale="cpu", stages="copying,classification", data=tmp_path / "data")
+    assert not (tmp_path / "run").exists()

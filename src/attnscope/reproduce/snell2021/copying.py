@@ -265,17 +265,17 @@ def run_heads(folder: Path, scale: HeadsScale, engine: str = "local") -> dict[st
     tried = _try_heads(folder, scale, engine)
     found = tried.groupby("head")["found"].first()
     bad, good = (found.index[found == kind].tolist() for kind in ("bad", "good"))
-    chosen = [
+    combinations = [
         (kind, number, members)
         for number in range(scale.combinations)
         for kind, members in _members(scale, bad, good, number).items()
     ]
     # Two combinations may have the same heads.
-    runs = list(dict.fromkeys(HeadsRun(members, 0) for _, _, members in chosen))
+    runs = list(dict.fromkeys(HeadsRun(members, 0) for _, _, members in combinations))
     rows = _do_runs(folder, scale, runs, engine, "Several heads")
     together = [
         {"kind": kind, "combination": number, "heads": " ".join(map(str, members)), **row}
-        for kind, number, members in chosen
+        for kind, number, members in combinations
         for row in rows[HeadsRun(members, 0)]
     ]
     columns = ["kind", "combination", "heads", "step", "accuracy", "loss"]
@@ -331,12 +331,12 @@ def _members(scale: HeadsScale, bad: Sequence[int], good: Sequence[int], number:
     drawn = random.permutation(range(scale.pool))  # first, because it does not depend on what was found
     mixed = random.permutation(bad)
     one = random.permutation(good)
-    chosen = {
+    members = {
         "bad": mixed[:many],
         "good": np.concatenate([mixed[: many - 1], one[:1]]),
         "random": drawn[:many],
     }
-    return {kind: tuple(sorted(int(head) for head in chosen[kind])) for kind in KINDS if len(chosen[kind]) == many}
+    return {kind: tuple(sorted(int(head) for head in members[kind])) for kind in KINDS if len(members[kind]) == many}
 
 
 def _do_runs(

@@ -12,25 +12,9 @@ from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, lege
 from ..claims import NOTHING
 from ..document import Block, Figure, Heading, Paragraph, Table, Words
 from ..experiment import Attempt, Report
+from . import paper as of_paper
 from .claims import Evidence
-from .paper import (
-    NETWORK_BLEU,
-    OPTIMAL_AGREEMENT,
-    OPTIMAL_BLEU,
-    TABLE_3,
-    TABLE_4,
-    TABLE_5,
-    TABLE_6,
-    TABLE_7,
-    TABLE_8,
-    TABLE_9,
-    TABLE_10,
-    TABLE_11,
-    TITLES,
-    InPaper,
-    Options,
-    Scale,
-)
+from .paper import TITLES, InPaper, Options, Scale
 from .theory import COPIED
 
 TOY = (
@@ -244,12 +228,12 @@ def agreement_tables(tables: Tables) -> Iterator[Block]:
     """All of them, as far as their data sets were run."""
     texts, pairs = "accuracy", "bleu"
     for heading, paper, part, by, measure in (
-        ("Tables 2 and 5: agreement on validation data", TABLE_5, "validation", "agreement", texts),
-        ("Table 6: with BLEU", TABLE_6, "validation", "agreement", pairs),
-        ("Table 3: Kendall's τ", TABLE_3, "validation", "tau", texts),
-        ("Table 4: Kendall's τ with BLEU", TABLE_4, "validation", "tau", pairs),
-        ("Table 7: on a sample of the training data", TABLE_7, "training", "agreement", texts),
-        ("Table 8: on a sample of the training data, with BLEU", TABLE_8, "training", "agreement", pairs),
+        ("Tables 2 and 5: agreement on validation data", of_paper.TABLE_5, "validation", "agreement", texts),
+        ("Table 6: with BLEU", of_paper.TABLE_6, "validation", "agreement", pairs),
+        ("Table 3: Kendall's τ", of_paper.TABLE_3, "validation", "tau", texts),
+        ("Table 4: Kendall's τ with BLEU", of_paper.TABLE_4, "validation", "tau", pairs),
+        ("Table 7: on a sample of the training data", of_paper.TABLE_7, "training", "agreement", texts),
+        ("Table 8: on a sample of the training data, with BLEU", of_paper.TABLE_8, "training", "agreement", pairs),
     ):
         rows = _agreement_rows(tables, paper, part, by, measure)
         if rows:
@@ -283,14 +267,14 @@ def _agreement_rows(
     if "contexts" not in tables:
         return rows
     agreements, contexts = tables["agreements"], tables["contexts"]
-    chosen = contexts[
+    asked = contexts[
         (contexts["part"] == part)
         & (contexts["by"] == by)
         & (contexts["measure"] == measure)
         & (contexts["seeds"] == "two")
     ]
     for data, title in TITLES.items():
-        found = chosen[chosen["data"] == data].set_index("pair")
+        found = asked[asked["data"] == data].set_index("pair")
         if found.empty:
             continue
         chance = agreements[(agreements["data"] == data) & (agreements["part"] == part)]["chance"].iloc[0]
@@ -317,9 +301,15 @@ def _best(tables: Tables, data: str) -> "dict[str, float]":
 
 
 def _frozen_and_logistic(tables: Tables) -> Iterator[Block]:
-    logistic = {data: figures[1] for data, figures in TABLE_11.items()}
+    logistic = {data: figures[1] for data, figures in of_paper.TABLE_11.items()}
     for heading, pair, name, other, paper in (
-        ("Table 10: attention that learns alone", "attention_frozen", "A(α, α_fr)", "attention_uniform", TABLE_10),
+        (
+            "Table 10: attention that learns alone",
+            "attention_frozen",
+            "A(α, α_fr)",
+            "attention_uniform",
+            of_paper.TABLE_10,
+        ),
         ("Table 11: logistic regression", "uniform_logistic", "A(β_uf, β_log)", "uniform_proxy", logistic),
     ):
         rows: list[Sequence[Words]] = []
@@ -369,8 +359,8 @@ def _statistics(tables: Tables) -> Iterator[Block]:
     for row in tables["table_9"].to_dict("records"):
         data = str(row["data"])
         rows.append([TITLES.get(data, data), "here", *_table_9(row)])
-        if data in TABLE_9:
-            rows.append(["", "paper", *_table_9(asdict(TABLE_9[data]))])
+        if data in of_paper.TABLE_9:
+            rows.append(["", "paper", *_table_9(asdict(of_paper.TABLE_9[data]))])
     columns = ["", "", "train: median length", "texts", "validation: median length", "texts", "vocabulary"]
     yield Table(columns, rows)
 
@@ -403,7 +393,7 @@ def _optimum(tables: Tables) -> Iterator[Block]:
         ["", "A(α_opt, β)", "with β of the same run", "BLEU of softmax(W(c + d))", "BLEU of the main model"],
         [
             ["here", f"{agreed['two']:.1f}", f"{agreed['same']:.1f}", f"{best['sum']:.1f}", f"{best['learned']:.1f}"],
-            ["paper", f"{OPTIMAL_AGREEMENT}", "–", f"{OPTIMAL_BLEU}", f"{NETWORK_BLEU}"],
+            ["paper", f"{of_paper.OPTIMAL_AGREEMENT}", "–", f"{of_paper.OPTIMAL_BLEU}", f"{of_paper.NETWORK_BLEU}"],
         ],
     )
 

@@ -48,7 +48,7 @@ class TranslatedPart:
         """What tells these pairs from others, in their order."""
         return hashlib.sha256(json.dumps([self.sources, self.targets]).encode()).hexdigest()
 
-    def chosen(self, numbers: Iterable[int]) -> "TranslatedPart":
+    def select(self, numbers: Iterable[int]) -> "TranslatedPart":
         """The pairs of these numbers, in this order."""
         places = list(numbers)
         return TranslatedPart(
@@ -254,8 +254,8 @@ def word_for_word(
 
     def part(pairs: int) -> TranslatedPart:
         lengths = draw.integers(shortest, longest + 1, pairs)
-        chosen = [len(FRAMED) + draw.choice(words, length, replace=False) for length in lengths]
-        return part_of_numbers(vocabulary, [row.tolist() for row in chosen], [(row + words).tolist() for row in chosen])
+        drawn = [len(FRAMED) + draw.choice(words, length, replace=False) for length in lengths]
+        return part_of_numbers(vocabulary, [row.tolist() for row in drawn], [(row + words).tolist() for row in drawn])
 
     return TranslatedTexts("word-for-word", ("a", "b"), vocabulary, part(train), part(dev))
 

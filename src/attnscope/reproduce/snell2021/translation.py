@@ -105,7 +105,7 @@ def translation_data(folder: Path, scale: TranslationScale, data: str | Path | N
     for part, pairs in (("validation", scale.validation_pairs), ("training", scale.training_pairs)):
         whole: TranslatedPart = getattr(texts, PARTS[part])
         order = np.random.default_rng(SAMPLE_SEED).permutation(len(whole))[:pairs]
-        samples[part] = whole.chosen(sorted(order.tolist()))
+        samples[part] = whole.select(sorted(order.tolist()))
     return TranslationData(texts, samples)
 
 
