@@ -13,12 +13,11 @@ from typer.testing import CliRunner
 
 from attnscope.cli import app
 from attnscope.errors import BadInput
-from attnscope.lab import TASKS, agreement
+from attnscope.lab import TASKS, agreement, lesson
 from attnscope.lab.batches import Batches
 from attnscope.lab.data import AgreementExample
 from attnscope.lab.data.examples_file import write_examples
 from attnscope.lab.models import AgreementTransformer
-from attnscope.lab.train import train
 
 FILES = {"README.md", "lab_model.json", "model.safetensors", "training_log.jsonl", "vocabulary.json"}
 
@@ -39,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """A small model, tiny batches, and a checkpoint as often as there may be one."""
     monkeypatch.setattr(agreement, "SENTENCES_PER_STEP", 8)
     monkeypatch.setattr(agreement, "STEPS_PER_LOOK", 20)
-    monkeypatch.setattr(agreement, "train", partial(train, seconds_between_checkpoints=0.0))
+    monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(
         agreement, "AgreementTransformer", partial(AgreementTransformer, layers=2, heads=2, width=16, deviation=0.3)
     )
@@ -83,10 +82,12 @@ def test_killed_and_resumed_it_writes_the_same_files(
 
 def test_it_learns_what_decides(quick: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement, "PEAK", 1e-2)
-    training, validation, testing = agreement.split(examples(600))
+    parts = agreement.split(examples(600))
     calm = {"residual_dropout": 0.1, "attention_dropout": 0.1, "embedding_dropout": 0.0}
-    model, log = agreement.trained(training, validation, tmp_path / "checkpoint", steps=150, settings=calm)
-    counts = agreement.accuracy_by_attractors(model, testing)
+    begin = partial(agreement.agreement_lesson, parts, "ours", steps=150, settings=calm)
+    learned, log = lesson.learn(begin, tmp_path / "checkpoint")
+    model = learned.model
+    counts = agreement.accuracy_by_attractors(model, parts[2])
     assert set(counts) == {0, 1}
     assert all(right / total >= 0.9 for right, total in counts.values()), (counts, log)
     model = model.instrumented()

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertModel
 
 import attnscope
 from attnscope.errors import BadInput
-from attnscope.lab import TASKS, classifier, demo_model
+from attnscope.lab import TASKS, classifier, demo_model, lesson
 from attnscope.lab.batches import Batches
 from attnscope.lab.sentiment import Labelled, labelled_splits, read_trees
 
@@ -79,7 +79,7 @@ def test_killed_and_resumed_it_writes_the_same_folder(
 ) -> None:
     monkeypatch.setattr(classifier, "TEXTS_PER_STEP", 4)
     monkeypatch.setattr(classifier, "PEAK", 3e-3)
-    monkeypatch.setattr(classifier, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
     options = {"seed": 2, "model": str(encoder), "data": str(texts)}
     whole = TASKS["classifier"](tmp_path / "whole", **options)
 

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -16,9 +15,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 
 import attnscope
 from attnscope.errors import BadInput
-from attnscope.lab import TASKS, demo_model
+from attnscope.lab import TASKS, demo_model, lesson
 from attnscope.lab.demo_model import model_card
-from attnscope.lab.train import train
 
 SHIPPED = Path(attnscope.__file__).parent / "shipped" / "demo"
 FILES = {
@@ -37,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     demo_model._training_draw.cache_clear()
     monkeypatch.setattr(demo_model, "SENTENCES_PER_STEP", 2)
     monkeypatch.setattr(demo_model, "HELD_OUT_SENTENCES", 12)
-    monkeypatch.setattr(demo_model, "train", partial(train, seconds_between_checkpoints=0.0))
+    monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
     yield
     demo_model._training_draw.cache_clear()
 

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from attnscope.cli import app
 from attnscope.errors import BadInput
-from attnscope.lab import TASKS, sentiment_training, sst5
+from attnscope.lab import TASKS, lesson, sentiment_training, sst5
 from attnscope.lab.batches import Batches
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.models import SentimentTransformer
+from attnscope.lab.sentiment_training import Pace
 
 FILES = {"README.md", "lab_model.json", "model.safetensors", "training_log.jsonl", "vocabulary.json"}
 SIZE = {"layers": 1, "heads": 2, "head_width": 4, "width": 8}
@@ -38,7 +39,7 @@ def lines(count: int, seed: int = 0) -> list[str]:
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """A small model on small data, and a checkpoint as often as there may be one."""
     monkeypatch.setattr(sst5, "SENTENCES_PER_STEP", 8)
-    monkeypatch.setattr(sentiment_training, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(sst5, "untrained", partial(sst5.untrained, **SIZE))
     folder = tmp_path / "trees"
     folder.mkdir()
@@ -103,11 +104,16 @@ def test_it_learns_from_scratch_what_decides(
 ) -> None:
     monkeypatch.setattr(sentiment_training, "RATE", 1e-2)
     splits = {
-        split: [parse_tree(line) for line in lines(count, count)] for split, count in (("train", 200), ("dev", 50))
+        split: [parse_tree(line) for line in lines(count, count)]
+        for split, count in (("train", 200), ("dev", 50), ("test", 10))
     }
     calm = {"dropout": 0.0, "decoder_dropout": 0.0}
-    make = partial(sst5.untrained, splits, "scratch", **calm)
-    model, log = sst5.trained(splits["train"], splits["dev"], tmp_path / "checkpoint", make, epochs=6)
+    pace = Pace(seed=0, steps=None, epochs=6, size=sst5.SENTENCES_PER_STEP, patience=sst5.PATIENCE)
+    learned, log = lesson.learn(
+        lambda: sst5.sst5_lesson(splits, "ours", pace, sst5.untrained(splits, "scratch", **calm)),
+        tmp_path / "checkpoint",
+    )
+    model = learned.model
     assert sst5.accuracy(model, splits["dev"]) > 0.9, log
     assert model.settings.source == "The word vectors are learned with the model, from scratch."
     assert model.instrumented().record("w1 Great w2").prediction[0][0] == "very positive"

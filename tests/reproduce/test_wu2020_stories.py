@@ -1,7 +1,6 @@
 """The sentiment model on stories: each window's valence, its record, and training that survives a kill."""
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,14 @@ import torch
 
 import attnscope
 from attnscope.errors import BadInput
-from attnscope.lab import sentiment_training
+from attnscope.lab import lesson, sentiment_training
 from attnscope.lab.batches import Batches
 from attnscope.lab.data import standin_stories
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.data.story import Story, windows_of
 from attnscope.lab.models import SentimentTransformer
+from attnscope.lab.sentiment_training import Pace
+from attnscope.lab.train import LogRow
 from attnscope.lab.word_vectors import WordVectors
 from attnscope.reproduce.wu2020 import stories as story_training
 from attnscope.reproduce.wu2020.stories import StoryModel, predicted_series, spoken, valences
@@ -70,10 +71,16 @@ def test_records_of_a_story_have_the_gradient_of_all_windows() -> None:
 def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trees = [parse_tree(f"({label} ({label} {WORDS[label]}) (2 film))") for label in range(5)]
     training, validation = standin_stories(trees, 12, windows=5), standin_stories(trees, 4, windows=5, seed=1)
-    learn = partial(story_training.trained_on_stories, training, validation, make=made, steps=60, stories_per_step=4)
-    monkeypatch.setattr(sentiment_training, "CHECKPOINT_SECONDS", 0.0)
+    pace = Pace(seed=0, steps=60, epochs=60, size=4, patience=99)
+    splits = {"train": training, "dev": validation, "test": validation}
+    monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(sentiment_training, "RATE", 1e-2)
-    whole, log = learn(checkpoint=tmp_path / "whole", patience=99)
+
+    def learn(checkpoint: Path) -> tuple[SentimentTransformer, list[LogRow]]:
+        done, log = lesson.learn(lambda: story_training.story_lesson(splits, "ours", pace, made()), checkpoint)
+        return done.model, log
+
+    whole, log = learn(tmp_path / "whole")
 
     class Dying(Batches):
         def __getitem__(self, step: int) -> list[int]:
@@ -82,8 +89,8 @@ def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path: Path, monkey
     with monkeypatch.context() as patch:
         patch.setattr(sentiment_training, "Batches", Dying)
         with pytest.raises(SystemExit):
-            learn(checkpoint=tmp_path / "killed", patience=99)
-    killed, again = learn(checkpoint=tmp_path / "killed", patience=99)
+            learn(tmp_path / "killed")
+    killed, again = learn(tmp_path / "killed")
     assert again == log
     for name, tensor in whole.state_dict().items():
         assert torch.equal(killed.state_dict()[name], tensor), name

@@ -95,7 +95,7 @@ def _command_of(experiment: "Experiment") -> Callable[..., None]:
     ) -> None:
         options = {name: value for name, value in given.items() if value != defaults[name]}
         # what a run that goes on has built already it needs no more
-        if scale in {"cpu", "paper"} and not resume:
+        if scale in experiment.needs_at and not resume:
             _check_needs(experiment, scale, options)
         with told_in_log(f"Reproducing {experiment.name}"):
             result = experiment(out or Path(experiment.name), scale=scale, resume=resume, **options)

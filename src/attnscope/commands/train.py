@@ -53,7 +53,7 @@ def train(
     """
     with working("Starting"):
         from ..lab import TASKS
-        from ..lab.folder import is_finished
+        from ..lab.lesson import is_finished
     if task not in TASKS:
         raise BadInput(f"There is no task {task!r}: choose {', '.join(TASKS)}.")
     if steps is not None:

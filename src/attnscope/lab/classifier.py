@@ -1,40 +1,32 @@
 """The recipe of a classifier: any Hugging Face encoder, fine-tuned on texts with one of two labels."""
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..capture.families import longest_input
 from ..capture.loading import SHIPPED
 from ..errors import BadInput
 from .batches import Batches
-from .folder import finish, unfinished_training, write_hugging_face
+from .lesson import (
+    CODE,
+    Lesson,
+    answers,
+    best_look,
+    card,
+    fingerprint,
+    learn_into,
+    measure_answers,
+    write_hugging_face,
+)
 from .sentiment import Labelled, labelled_splits
-from .train import EarlyStopping, LogRow, Measurement, train, warmup_then_decay
+from .train import EarlyStopping, LogRow, Measurement, warmup_then_decay
 
 EPOCHS, TEXTS_PER_STEP, PEAK = 3, 32, 5e-5
 MOST_TOKENS = 256
-CHECKPOINT_SECONDS = 30.0
-
-_CARD = """\
----
-library_name: transformers
-pipeline_tag: text-classification
----
-
-# A classifier fine-tuned from {name}
-
-By `attnscope train classifier --model … --data …` on {texts} texts ({data}), {labels}: AdamW, a learning rate of {peak}
-that rises for a tenth of the steps and then falls in a line, {size} texts to a step, seed {seed}. After every epoch it
-was looked at on {dev} validation texts; the weights are those of step {step}, with {validation:.2%} of them right.
-
-On {test} test texts, used for nothing else, **{accuracy:.2%}** are right.
-"""
 
 
 def train_classifier(
@@ -54,75 +46,73 @@ def train_classifier(
     """
     if model is None:
         raise BadInput("A classifier is fine-tuned from a model: name one with --model.")
-    unfinished = unfinished_training(out, resume, seed)
-    if unfinished is None:
-        return out
-    splits = labelled_splits(str(data), place)
+    named, encoder = str(data), str(model)
+    return learn_into(out, lambda: _lesson(encoder, named, labelled_splits(named, place), seed, steps), seed, resume)
+
+
+def _lesson(
+    encoder: str, data: str, splits: Mapping[str, Sequence[Labelled]], seed: int, steps: int | None
+) -> Lesson[PreTrainedModel]:
+    """All of the encoder is fine-tuned; the weights are those of the best epoch."""
     labels = sorted({item.label for item in splits["train"]})
     if len(labels) != 2:
         raise BadInput(f"A classifier is trained on two labels here, and {data} has {len(labels)}.")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        classifier, tokenizer = _loaded(str(model), labels)
-        read = _Reading(classifier, tokenizer, labels)
-        batches = Batches([len(item.text) for item in splits["train"]], TEXTS_PER_STEP, seed)
-        planned = EPOCHS * len(batches) if steps is None else steps
-        log = train(
-            classifier,
-            read.measuring(splits["train"], batches),
-            warmup_then_decay(PEAK, max(1, planned // 10), planned),
-            planned,
-            recipe={
-                "task": "classifier",
-                "model": Path(str(model)).name,
-                "seed": seed,
-                "steps": planned,
-                "texts": _fingerprint([*splits["train"], *splits["dev"]]),
-            },
-            checkpoint=unfinished / "checkpoint.safetensors",
-            seconds_between_checkpoints=CHECKPOINT_SECONDS,
-            stopping=EarlyStopping(lambda: read.accuracy(splits["dev"]), len(batches), EPOCHS),
+    classifier, tokenizer = _loaded(encoder, labels)
+    limit = longest_input(classifier)
+    longest = MOST_TOKENS if limit is None else min(MOST_TOKENS, limit)
+    batches = Batches([len(item.text) for item in splits["train"]], TEXTS_PER_STEP, seed)
+    planned = EPOCHS * len(batches) if steps is None else steps
+    learned_from = [*splits["train"], *splits["dev"]]
+
+    def logits_of(items: Sequence[Labelled]) -> Any:
+        texts = [item.text for item in items]
+        inputs = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        return classifier(**inputs).logits
+
+    def measure(step: int) -> Measurement:
+        batch = [splits["train"][place] for place in batches[step]]
+        return measure_answers(logits_of(batch), torch.tensor([labels.index(item.label) for item in batch]))
+
+    def accuracy(items: Sequence[Labelled]) -> float:
+        found = answers(items, lambda item: len(item.text), logits_of, TEXTS_PER_STEP)
+        return sum(labels[index] == item.label for index, item in zip(found, items, strict=True)) / len(items)
+
+    def card_of(log: Sequence[LogRow]) -> str:
+        best = best_look(log)
+        return card(
+            f"A classifier fine-tuned from {Path(encoder).name}",
+            f"It tells whether a text is {' or '.join(labels)}.",
+            header=_HEADER,
+            code=CODE.format(text="a text"),
+            training=_TRAINING.format(
+                data=Path(data).name,
+                labels=" or ".join(labels),
+                texts=len(splits["train"]),
+                dev=len(splits["dev"]),
+                size=TEXTS_PER_STEP,
+                peak=PEAK,
+                seed=seed,
+                step=best["step"],
+                validation=best["validation"],
+            ),
+            accuracy=f"On {len(splits['test'])} test texts, used for nothing else,"
+            f" **{accuracy(splits['test']):.2%}** are right.",
         )
-    classifier.eval()
-    card = _card(log, splits, labels, Path(str(model)).name, Path(str(data)).name, seed, read.accuracy(splits["test"]))
-    finish(out, log, card, lambda folder: write_hugging_face(folder, classifier, tokenizer))
-    return out
 
-
-class _Reading:
-    """The model with its tokenizer and the order of its labels."""
-
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, labels: Sequence[str]) -> None:
-        self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
-        limit = longest_input(model)
-        self.longest = MOST_TOKENS if limit is None else min(MOST_TOKENS, limit)
-
-    def logits(self, texts: Sequence[str]) -> Any:
-        inputs = self.tokenizer(
-            list(texts), padding=True, truncation=True, max_length=self.longest, return_tensors="pt"
-        )
-        return self.model(**inputs).logits
-
-    def measuring(self, items: Sequence[Labelled], batches: Batches) -> Callable[[int], Measurement]:
-        def measure(step: int) -> Measurement:
-            batch = [items[place] for place in batches[step]]
-            targets = torch.tensor([self.labels.index(item.label) for item in batch])
-            logits = self.logits([item.text for item in batch])
-            accuracy = (logits.argmax(-1) == targets).float().mean().item()
-            return Measurement(nn.functional.cross_entropy(logits, targets), accuracy)
-
-        return measure
-
-    def accuracy(self, items: Sequence[Labelled]) -> float:
-        """The share of right answers."""
-        ordered = sorted(items, key=lambda item: len(item.text))
-        right = 0
-        for start in range(0, len(ordered), TEXTS_PER_STEP):
-            batch = ordered[start : start + TEXTS_PER_STEP]
-            with torch.no_grad():
-                chosen = self.logits([item.text for item in batch]).argmax(-1).tolist()
-            right += sum(self.labels[index] == item.label for index, item in zip(chosen, batch, strict=True))
-        return right / len(ordered)
+    return Lesson(
+        task="classifier",
+        model=classifier,
+        measure=measure,
+        steps=planned,
+        rate=warmup_then_decay(PEAK, max(1, planned // 10), planned),
+        recipe={
+            "model": Path(encoder).name,
+            "texts": fingerprint(f"{item.text}\t{item.label}\n" for item in learned_from),
+        },
+        card=card_of,
+        save=lambda folder: write_hugging_face(folder, classifier, tokenizer),
+        stopping=EarlyStopping(lambda: accuracy(splits["dev"]), len(batches), EPOCHS),
+    )
 
 
 def _loaded(name: str, labels: Sequence[str]) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -150,36 +140,14 @@ def _loaded(name: str, labels: Sequence[str]) -> tuple[PreTrainedModel, PreTrain
     return model, tokenizer
 
 
-def _card(
-    log: Sequence[LogRow],
-    splits: dict[str, list[Labelled]],
-    labels: Sequence[str],
-    name: str,
-    data: str,
-    seed: int,
-    accuracy: float,
-) -> str:
-    # the first of equal figures is the one whose weights were kept
-    best = max((row for row in log if "validation" in row), key=lambda row: float(row["validation"]))
-    return _CARD.format(
-        name=name,
-        data=data,
-        labels=" or ".join(labels),
-        texts=len(splits["train"]),
-        dev=len(splits["dev"]),
-        test=len(splits["test"]),
-        size=TEXTS_PER_STEP,
-        peak=PEAK,
-        seed=seed,
-        step=best["step"],
-        validation=best["validation"],
-        accuracy=accuracy,
-    )
+_HEADER = """\
+---
+library_name: transformers
+pipeline_tag: text-classification
+---
 
-
-def _fingerprint(items: Sequence[Labelled]) -> str:
-    """What tells these texts from others, in their order."""
-    digest = hashlib.sha256()
-    for item in items:
-        digest.update(f"{item.text}\t{item.label}\n".encode())
-    return digest.hexdigest()
+"""
+_TRAINING = """\
+By `attnscope train classifier --model … --data …` on {texts} texts ({data}), {labels}: AdamW, a learning rate of {peak}
+that rises for a tenth of the steps and then falls in a line, {size} texts to a step, seed {seed}. After every epoch it
+was looked at on {dev} validation texts; the weights are those of step {step}, with {validation:.2%} of them right."""

@@ -17,8 +17,8 @@ from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from ..syntax import AgreementSentence, agreement_sentences, vocabulary
-from .folder import finish, unfinished_training, write_hugging_face
-from .train import Measurement, train, warmup_then_decay
+from .lesson import Lesson, card, learn_into, measure_answers, write_hugging_face
+from .train import LogRow, Measurement, warmup_then_decay
 
 LABELS = ("singular", "plural")
 STEPS = 3500
@@ -36,35 +36,34 @@ def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEP
     Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
     there and ends with the very same weights; a finished one is left as it is.
     """
-    unfinished = unfinished_training(out, resume, seed)
-    if unfinished is None:
-        return out
+    return learn_into(out, lambda: demo_lesson(seed, steps), seed, resume)
+
+
+def demo_lesson(seed: int, steps: int) -> Lesson[BertForSequenceClassification]:
+    """Sentences drawn anew at every step, so that there is nothing to overfit and no need to stop before the end."""
     tokenizer = build_tokenizer()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = build_model(len(tokenizer))
+    model = build_model(len(tokenizer))
 
-        def measure(step: int) -> Measurement:
-            batch = training_batch(seed, step)
-            texts = with_blanks([sentence.prefix for sentence in batch], Random(SEEDS_APART * seed + step))
-            targets = torch.tensor([LABELS.index(sentence.number) for sentence in batch])
-            output = model(**tokenizer(texts, padding=True, return_tensors="pt"), labels=targets)
-            accuracy = (output.logits.argmax(dim=-1) == targets).float().mean().item()
-            return Measurement(output.loss, accuracy)
+    def measure(step: int) -> Measurement:
+        batch = training_batch(seed, step)
+        texts = with_blanks([sentence.prefix for sentence in batch], Random(SEEDS_APART * seed + step))
+        targets = torch.tensor([LABELS.index(sentence.number) for sentence in batch])
+        return measure_answers(model(**tokenizer(texts, padding=True, return_tensors="pt")).logits, targets)
 
-        log = train(
-            model,
-            measure,
-            warmup_then_decay(peak=5e-4, warmup=min(300, steps // 4), steps=steps),
-            steps,
-            recipe={"task": "demo", "seed": seed, "steps": steps},
-            checkpoint=unfinished / "checkpoint.safetensors",
-        )
-    model.eval()
-    accuracy = accuracy_by_attractors(model, tokenizer, list(islice(held_out_sentences(), HELD_OUT_SENTENCES)))
-    card = model_card(accuracy, seed, steps, SENTENCES_PER_STEP, len(vocabulary()))
-    finish(out, log, card, lambda folder: write_hugging_face(folder, model, tokenizer))
-    return out
+    def card_of(_log: Sequence[LogRow]) -> str:
+        accuracy = accuracy_by_attractors(model, tokenizer, list(islice(held_out_sentences(), HELD_OUT_SENTENCES)))
+        return model_card(accuracy, seed, steps, SENTENCES_PER_STEP, len(vocabulary()))
+
+    return Lesson(
+        task="demo",
+        model=model,
+        measure=measure,
+        steps=steps,
+        rate=warmup_then_decay(peak=5e-4, warmup=min(300, steps // 4), steps=steps),
+        recipe={},
+        card=card_of,
+        save=lambda folder: write_hugging_face(folder, model, tokenizer),
+    )
 
 
 def training_batch(seed: int, step: int) -> list[AgreementSentence]:
@@ -165,7 +164,7 @@ def build_model(vocabulary_size: int) -> BertForSequenceClassification:
 # The demo model's card: what it is, how it was trained, how well it does, and what it is not for.
 
 
-_CARD = """\
+_HEADER = """\
 ---
 license: apache-2.0
 language: en
@@ -173,37 +172,31 @@ library_name: transformers
 pipeline_tag: text-classification
 ---
 
-# The attnscope demo model
-
+"""
+_ABOUT = """\
 A small BERT (6 layers of 8 heads, hidden size 128, {vocabulary} words) that reads an English sentence up to its verb
 and tells from `[CLS]` whether the verb must be singular or plural: "the key to the cabinets" is *singular*, "the keys
 to the cabinet" is *plural*. It is small enough to ship, and its question has an answer one can check by eye: the
-subject's head decides, and the nouns of the other number between it and the verb (attractors) must be passed over.
-
-```python
+subject's head decides, and the nouns of the other number between it and the verb (attractors) must be passed over."""
+_CODE = """\
 from transformers import pipeline
 
-pipeline("text-classification", model="path/to/this/folder")("the key to the cabinets")
-```
-
-## Training
-
+pipeline("text-classification", model="path/to/this/folder")("the key to the cabinets")"""
+_TRAINING = """\
 By `attnscope train demo`, from nothing, on sentences of attnscope's own grammar (`attnscope.syntax.grammar`): {steps}
 steps of {sentences} sentences, drawn anew at every step, AdamW, seed {seed}. Of the words, 2% were replaced by `[UNK]`
 and 1% by `[MASK]`, so that a blanked-out word is nothing new to the model. The loss over time is in
 `training_log.jsonl`. The recipe was settled after a look at mistakes on held-out sentences, though not on those
-counted below.
-
-## Accuracy
-
+counted below."""
+_ACCURACY = """\
 On {total} sentences that were held out: no training batch holds one of their beginnings.
 
 | attractors | sentences | right |
 |---:|---:|---:|
 {rows}
 | **1 or more** | {attracted} | {attracted_share} |
-| **all** | {total} | {share} |
-
+| **all** | {total} | {share} |"""
+_FURTHER = """
 ## Limits
 
 It knows the {vocabulary} words and the constructions of its grammar and nothing else: other words become `[UNK]`. It
@@ -221,16 +214,20 @@ def model_card(accuracy: Mapping[int, tuple[int, int]], seed: int, steps: int, s
     """The card as Markdown; `accuracy` holds (right, total) for each number of attractors."""
     rows = [f"| {attractors} | {counts[1]} | {_share([counts])} |" for attractors, counts in accuracy.items()]
     attracted = [counts for attractors, counts in accuracy.items() if attractors > 0]
-    return _CARD.format(
-        rows="\n".join(rows),
-        attracted=sum(total for _, total in attracted),
-        attracted_share=_share(attracted),
-        total=sum(total for _, total in accuracy.values()),
-        share=_share(list(accuracy.values())),
-        seed=seed,
-        steps=steps,
-        sentences=sentences,
-        vocabulary=vocabulary,
+    return card(
+        "The attnscope demo model",
+        _ABOUT.format(vocabulary=vocabulary),
+        header=_HEADER,
+        code=_CODE,
+        training=_TRAINING.format(steps=steps, sentences=sentences, seed=seed),
+        accuracy=_ACCURACY.format(
+            rows="\n".join(rows),
+            attracted=sum(total for _, total in attracted),
+            attracted_share=_share(attracted),
+            total=sum(total for _, total in accuracy.values()),
+            share=_share(list(accuracy.values())),
+        ),
+        further=_FURTHER.format(vocabulary=vocabulary),
     )
 
 

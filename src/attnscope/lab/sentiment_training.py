@@ -1,109 +1,124 @@
-"""The training of the sentiment model, whatever it learns from: Adam at a constant rate, best by a held-out figure.
+"""The lesson of the sentiment model, whatever it learns from: Adam at a constant rate, best by a held-out figure.
 
 Wu, Nguyen & Ong 2020, section 3: a learning rate of 1e-4, and in their code an L2 penalty of 1e-4.
 """
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-from torch.optim import Adam, Optimizer
-
 from .batches import Batches
+from .lesson import CODE, Lesson, best_look, card, fingerprint
 from .models.sentiment import SPECIAL, SentimentTransformer
-from .train import EarlyStopping, LogRow, Measurement, constant, train
+from .train import EarlyStopping, LogRow, Measurement, adam, constant
 from .vocabulary import Vocabulary
 from .word_vectors import word_vectors
 
 RATE = 1e-4
 SEEN = 2
 """How often a word must stand in training to get a vector learned from scratch; rarer ones train the unknown word."""
-CHECKPOINT_SECONDS = 30.0
 
-_CARD = """\
-# A sentiment model {answers}
-
+_ABOUT = """\
 {layers} layers of {heads} heads, width {width}, {parameters:,} trained parameters, after Wu, Nguyen & Ong 2020: words
-as vectors, no positions, and a local attention that reads the answer. {source}
-
-```python
-from attnscope.lab.models import SentimentTransformer
-
-model = SentimentTransformer.load("path/to/this/folder").instrumented()
-record = model.record("a lovely film")
-```
-
-## Training
-
+as vectors, no positions, and a local attention that reads the answer. {source}"""
+_TRAINING = """\
 {learned_from}, seed {seed}: Adam, a learning rate of {rate}, weight decay 1e-4, {size} {unit} to a step. It was trained
 for {steps} steps and looked at after every epoch on {dev} validation {unit}; the weights are those of step {step}, with
-{validation}.
-
-On {test} test {unit}, used for nothing else: **{result}**.
-"""
+{validation}."""
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What is learned: its examples, how wrong the model is on some of them, and how good on held-out ones."""
+class Pace:
+    """How long is learned: `steps` updates at most, or else `epochs` epochs, of so many examples to a step."""
+
+    seed: int
+    steps: int | None
+    epochs: int
+    size: int
+    patience: int
+    """How many epochs in a row may bring nothing better on validation examples."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the sentiment model learns: the examples of its task, how they are called, and how they are told of."""
 
     task: str
     unit: str
-    """What the examples are called."""
+    answers: str
+    """What the model is for, in the title of its card."""
+    learned_from: str
     lengths: Sequence[int]
-    """How long each example is, so that those of like length run together."""
-    fingerprint: str
-    measuring: Callable[[SentimentTransformer, Batches], Callable[[int], Measurement]]
-    figure: Callable[[SentimentTransformer], float]
+    """How long each training example is, so that those of like length run together."""
+    content: Iterable[str]
+    """What tells the training and validation examples from others."""
+    held_out: int
+    """How many validation examples there are."""
+    tested: int
+    validation: str
+    """A format of the best figure on validation examples."""
 
 
-def trained_on(
-    lesson: Lesson,
-    make: Callable[[], SentimentTransformer],
-    checkpoint: Path,
-    seed: int,
-    *,
-    steps: int | None,
-    epochs: int,
-    size: int,
-    patience: int,
-) -> tuple[SentimentTransformer, list[LogRow]]:
-    """The model that `make` makes, trained by this lesson with its best weights, and its log.
+def sentiment_lesson(
+    subject: Subject,
+    pace: Pace,
+    model: SentimentTransformer,
+    measure_batch: Callable[[Sequence[int]], Measurement],
+    figure: Callable[[], float],
+    result: Callable[[], str],
+) -> Lesson[SentimentTransformer]:
+    """`measure_batch` is given the places of some training examples, `figure` looks at the validation examples.
 
-    `steps` updates at most, or else `epochs` epochs. The same seed makes the same model; a checkpoint is gone on with.
+    `result` tells how well the trained model does on test examples.
     """
-    batches = Batches(list(lesson.lengths), size, seed)
-    planned = epochs * len(batches) if steps is None else steps
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = make()
-        log = train(
-            model,
-            lesson.measuring(model, batches),
-            constant(RATE),
-            planned,
-            recipe={
-                "task": lesson.task,
-                "seed": seed,
-                "steps": planned,
-                f"{lesson.unit}_per_step": size,
-                "examples": lesson.fingerprint,
-                "settings": asdict(model.settings),
-                "words": len(model.vocabulary),
-            },
-            checkpoint=checkpoint,
-            seconds_between_checkpoints=CHECKPOINT_SECONDS,
-            optimizer=adam,
-            longest_gradient=math.inf,
-            stopping=EarlyStopping(lambda: lesson.figure(model), len(batches), patience),
-        )
-    return model.eval(), log
+    batches = Batches(list(subject.lengths), pace.size, pace.seed)
+    steps = pace.epochs * len(batches) if pace.steps is None else pace.steps
+    return Lesson(
+        task=subject.task,
+        model=model,
+        measure=lambda step: measure_batch(batches[step]),
+        steps=steps,
+        rate=constant(RATE),
+        recipe={
+            f"{subject.unit}_per_step": pace.size,
+            "examples": fingerprint(subject.content),
+            "settings": asdict(model.settings),
+            "words": len(model.vocabulary),
+        },
+        card=lambda log: _card(subject, pace, model, log, result()),
+        save=model.save,
+        optimizer=partial(adam, penalty=1e-4),
+        longest_gradient=math.inf,
+        stopping=EarlyStopping(figure, len(batches), pace.patience),
+    )
+
+
+def _card(subject: Subject, pace: Pace, model: SentimentTransformer, log: Sequence[LogRow], result: str) -> str:
+    best = best_look(log)
+    return card(
+        f"A sentiment model {subject.answers}",
+        _ABOUT.format(
+            **asdict(model.settings),
+            parameters=sum(weights.numel() for weights in model.parameters() if weights.requires_grad),
+        ),
+        code=CODE.format(text="a lovely film"),
+        training=_TRAINING.format(
+            learned_from=subject.learned_from,
+            seed=pace.seed,
+            rate=RATE,
+            size=pace.size,
+            unit=subject.unit,
+            steps=log[-1]["step"],
+            dev=subject.held_out,
+            step=best["step"],
+            validation=subject.validation.format(best["validation"]),
+        ),
+        accuracy=f"On {subject.tested} test {subject.unit}, used for nothing else: **{result}**.",
+    )
 
 
 def knowing(words: Mapping[str, Sequence[str]], vectors: str | Path | None, **settings: Any) -> SentimentTransformer:
@@ -118,33 +133,3 @@ def knowing(words: Mapping[str, Sequence[str]], vectors: str | Path | None, **se
     counted = Counter(word.lower() for word in words["train"] if word not in SPECIAL.values())
     often = sorted(word for word, count in counted.items() if count >= SEEN)
     return SentimentTransformer.learning(Vocabulary(often, special=SPECIAL), **settings)
-
-
-def adam(model: nn.Module) -> Optimizer:
-    """Adam with an L2 penalty of 1e-4, as the authors have it; word vectors that are given stay as they are."""
-    learned = [weights for weights in model.parameters() if weights.requires_grad]
-    return Adam(learned, weight_decay=1e-4, fused=True)
-
-
-def fingerprint(examples: Iterable[str]) -> str:
-    """What tells these examples from others, in their order."""
-    digest = hashlib.sha256()
-    for example in examples:
-        digest.update(example.encode())
-    return digest.hexdigest()
-
-
-def card(model: SentimentTransformer, log: Sequence[LogRow], **said: object) -> str:
-    """The card of a trained model; `said` is what its task tells, `validation` a format of the best figure."""
-    # the first of equal figures is the one whose weights were kept
-    best = max((row for row in log if "validation" in row), key=lambda row: float(row["validation"]))
-    validation = str(said.pop("validation")).format(best["validation"])
-    return _CARD.format(
-        **asdict(model.settings),
-        **said,
-        parameters=sum(weights.numel() for weights in model.parameters() if weights.requires_grad),
-        rate=RATE,
-        steps=log[-1]["step"],
-        step=best["step"],
-        validation=validation,
-    )

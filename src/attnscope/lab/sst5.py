@@ -10,12 +10,11 @@ from typing import Any
 
 import torch
 
-from .batches import Batches
 from .data.sst_trees import SentimentTree, tree_splits
-from .folder import finish, unfinished_training
+from .lesson import Lesson, answers, learn_into, measure_answers
 from .models.sentiment import SentimentTransformer
-from .sentiment_training import Lesson, card, fingerprint, knowing, trained_on
-from .train import LogRow, Measurement
+from .sentiment_training import Pace, Subject, knowing, sentiment_lesson
+from .train import Measurement
 
 EPOCHS, SENTENCES_PER_STEP = 30, 50
 PATIENCE = 5
@@ -62,37 +61,13 @@ def train_on_trees(
 
     They are read only where there is something left to train. `settings` are those of the model.
     """
-    unfinished = unfinished_training(out, resume, seed)
-    if unfinished is None:
-        return out
-    splits = splits_of()
-    size = sentences_per_step or SENTENCES_PER_STEP
-    model, log = trained(
-        splits["train"],
-        splits["dev"],
-        unfinished / "checkpoint.safetensors",
-        lambda: untrained(splits, vectors, **(settings or {})),
-        seed,
-        steps,
-        epochs=epochs,
-        sentences_per_step=size,
-        patience=patience,
-    )
-    told = card(
-        model,
-        log,
-        answers="for five classes",
-        learned_from=f"By `attnscope train sst5` on {len(splits['train'])} sentences ({source})",
-        unit="sentences",
-        seed=seed,
-        size=size,
-        dev=len(splits["dev"]),
-        test=len(splits["test"]),
-        validation="{:.2%} of them right",
-        result=f"{accuracy(model, splits['test']):.2%} are right",
-    )
-    finish(out, log, told, model.save)
-    return out
+    pace = Pace(seed, steps, epochs, sentences_per_step or SENTENCES_PER_STEP, patience)
+
+    def begin() -> Lesson[SentimentTransformer]:
+        splits = splits_of()
+        return sst5_lesson(splits, source, pace, untrained(splits, vectors, **(settings or {})))
+
+    return learn_into(out, begin, seed, resume)
 
 
 def untrained(
@@ -103,60 +78,44 @@ def untrained(
     return knowing(words, vectors, **settings)
 
 
-def trained(
-    training: Sequence[SentimentTree],
-    validation: Sequence[SentimentTree],
-    checkpoint: Path,
-    make: Callable[[], SentimentTransformer],
-    seed: int = 0,
-    steps: int | None = None,
-    *,
-    epochs: int = EPOCHS,
-    sentences_per_step: int | None = None,
-    patience: int = PATIENCE,
-) -> tuple[SentimentTransformer, list[LogRow]]:
-    """The model that `make` makes, trained on these sentences and best on the validation sentences, and its log.
-
-    `steps` updates at most, or else `epochs` epochs. The same seed makes the same model; a checkpoint is gone on with.
-    """
-    lesson = Lesson(
+def sst5_lesson(
+    splits: Mapping[str, Sequence[SentimentTree]], source: str, pace: Pace, model: SentimentTransformer
+) -> Lesson[SentimentTransformer]:
+    """The right one of five classes for each sentence of "train"; the figure is the share that is right of "dev"."""
+    training, validation, testing = (splits[split] for split in ("train", "dev", "test"))
+    subject = Subject(
         task="sst5",
         unit="sentences",
+        answers="for five classes",
+        learned_from=f"By `attnscope train sst5` on {len(training)} sentences ({source})",
         lengths=[len(tree.words) for tree in training],
-        fingerprint=fingerprint(f"{' '.join(tree.words)}\t{tree.label}\n" for tree in [*training, *validation]),
-        measuring=lambda model, batches: _measuring(model, training, batches),
-        figure=lambda model: accuracy(model, validation),
+        content=[f"{' '.join(tree.words)}\t{tree.label}\n" for tree in [*training, *validation]],
+        held_out=len(validation),
+        tested=len(testing),
+        validation="{:.2%} of them right",
     )
-    size = sentences_per_step or SENTENCES_PER_STEP
-    return trained_on(lesson, make, checkpoint, seed, steps=steps, epochs=epochs, size=size, patience=patience)
 
+    def measure_batch(places: Sequence[int]) -> Measurement:
+        batch = [training[place] for place in places]
+        logits = model(**model.batch([tree.words for tree in batch]))
+        return measure_answers(logits, torch.tensor([tree.label for tree in batch]), model.loss)
 
-def answers(model: SentimentTransformer, sentences: Sequence[Sequence[str]]) -> list[int]:
-    """The class that the model gives to each sentence, in their order."""
-    order = sorted(range(len(sentences)), key=lambda place: len(sentences[place]))
-    found: dict[int, int] = {}
-    for start in range(0, len(order), SENTENCES_AT_ONCE):
-        places = order[start : start + SENTENCES_AT_ONCE]
-        with torch.no_grad():
-            chosen = model(**model.batch([sentences[place] for place in places])).argmax(-1).tolist()
-        found.update(zip(places, chosen, strict=True))
-    return [found[place] for place in range(len(sentences))]
+    return sentiment_lesson(
+        subject,
+        pace,
+        model,
+        measure_batch,
+        figure=lambda: accuracy(model, validation),
+        result=lambda: f"{accuracy(model, testing):.2%} are right",
+    )
 
 
 def accuracy(model: SentimentTransformer, trees: Sequence[SentimentTree]) -> float:
     """The share of sentences that get the right one of the five classes."""
-    said = answers(model, [tree.words for tree in trees])
-    return sum(answer == tree.label for answer, tree in zip(said, trees, strict=True)) / len(trees)
-
-
-def _measuring(
-    model: SentimentTransformer, trees: Sequence[SentimentTree], batches: Batches
-) -> Callable[[int], Measurement]:
-    def measure(step: int) -> Measurement:
-        batch = [trees[place] for place in batches[step]]
-        targets = torch.tensor([tree.label for tree in batch])
-        logits = model(**model.batch([tree.words for tree in batch]))
-        right = (logits.argmax(-1) == targets).float().mean().item()
-        return Measurement(model.loss(logits, targets), right)
-
-    return measure
+    found = answers(
+        trees,
+        lambda tree: len(tree.words),
+        lambda batch: model(**model.batch([tree.words for tree in batch])),
+        SENTENCES_AT_ONCE,
+    )
+    return sum(answer == tree.label for answer, tree in zip(found, trees, strict=True)) / len(trees)

@@ -144,9 +144,10 @@ def adamw(model: nn.Module) -> Optimizer:
     return AdamW(model.parameters(), weight_decay=0.01, fused=True)
 
 
-def adam(model: nn.Module) -> Optimizer:
-    """Adam as it is; the loop sets the learning rate."""
-    return Adam(model.parameters(), fused=True)
+def adam(model: nn.Module, penalty: float = 0.0) -> Optimizer:
+    """Adam, with an L2 penalty where one is given; the loop sets the learning rate. Frozen weights stay as they are."""
+    learned = [weights for weights in model.parameters() if weights.requires_grad]
+    return Adam(learned, weight_decay=penalty, fused=True)
 
 
 @dataclass

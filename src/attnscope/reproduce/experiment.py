@@ -107,6 +107,8 @@ class Experiment:
     """Read and check everything before anything is written, and give the recipe: what tells this run from another."""
     needs: Sequence[str] = ()
     """The data sets, as name:split, that it cannot do without beyond a trial."""
+    needs_at: Sequence[str] = ("cpu", "paper")
+    """The scales at which it is checked beforehand that nothing is missing."""
     replaces: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Which of them an option of the user stands in for."""
     packages: Mapping[str, str] = field(default_factory=dict)

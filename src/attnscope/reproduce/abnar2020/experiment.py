@@ -47,6 +47,7 @@ reproduce_abnar2020 = Experiment(
         *("ud_ewt:train", "ud_ewt:dev", "wikitext2:valid", "wikitext2:test", "imdb:train"),
         *("agreement:test", "agreement:gold"),
     ),
+    needs_at=("cpu",),  # the paper's own sentences are a file to be given
     replaces={"corpus": ("ud_ewt", "wikitext2", "imdb")},
     packages={"conllu": "attnscope[syntax]", "spacy": "attnscope[syntax]"},
     lacks=_lacks,

@@ -4,7 +4,7 @@ Wu, Nguyen & Ong 2020 train on batches of 25 transcripts of SEND and keep what h
 for validation.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,12 +18,11 @@ from torch import Tensor, nn
 from ...capture import InstrumentedModel
 from ...capture.watching import evaluated
 from ...errors import BadInput
-from ...lab.batches import Batches
 from ...lab.data.story import Story
-from ...lab.folder import finish, unfinished_training
+from ...lab.lesson import Lesson, learn_into
 from ...lab.models.sentiment import SentimentTransformer, SeriesDecoder
-from ...lab.sentiment_training import Lesson, card, fingerprint, knowing, trained_on
-from ...lab.train import LogRow, Measurement
+from ...lab.sentiment_training import Pace, Subject, knowing, sentiment_lesson
+from ...lab.train import Measurement
 from ...record import AttentionRecord, Target, Text
 
 EPOCHS, STORIES_PER_STEP, PATIENCE = 60, 25, 10
@@ -44,35 +43,10 @@ def train_on_stories(
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
     """Train on "train", validate on "dev" and test on "test" for the card, which names the `source` of the stories."""
-    unfinished = unfinished_training(out, resume, seed)
-    if unfinished is None:
-        return out
-    model, log = trained_on_stories(
-        splits["train"],
-        splits["dev"],
-        unfinished / "checkpoint.safetensors",
-        lambda: untrained(splits, vectors, **(settings or {})),
-        seed,
-        steps,
-        epochs=epochs,
-        stories_per_step=stories_per_step,
-        patience=patience,
+    pace = Pace(seed, steps, epochs, stories_per_step, patience)
+    return learn_into(
+        out, lambda: story_lesson(splits, source, pace, untrained(splits, vectors, **(settings or {}))), seed, resume
     )
-    told = card(
-        model,
-        log,
-        answers="for the valence of stories over time",
-        learned_from=f"On {len(splits['train'])} stories ({source})",
-        unit="stories",
-        seed=seed,
-        size=stories_per_step,
-        dev=len(splits["dev"]),
-        test=len(splits["test"]),
-        validation="a mean concordance of {:.3f}",
-        result=f"a mean concordance of {mean_concordance(model, splits['test']):.3f}",
-    )
-    finish(out, log, told, model.save)
-    return out
 
 
 def untrained(
@@ -86,52 +60,49 @@ def untrained(
     return knowing(words, vectors, answer="series", **settings)
 
 
-def trained_on_stories(
-    training: Sequence[Story],
-    validation: Sequence[Story],
-    checkpoint: Path,
-    make: Callable[[], SentimentTransformer],
-    seed: int = 0,
-    steps: int | None = None,
-    *,
-    epochs: int = EPOCHS,
-    stories_per_step: int = STORIES_PER_STEP,
-    patience: int = PATIENCE,
-) -> tuple[SentimentTransformer, list[LogRow]]:
-    """The model that `make` makes, trained on these stories and best on the validation stories, and its log.
+def story_lesson(
+    splits: Mapping[str, Sequence[Story]], source: str, pace: Pace, model: SentimentTransformer
+) -> Lesson[SentimentTransformer]:
+    """The valence of each window of the stories of "train"; the figure is the mean concordance on those of "dev".
 
-    `steps` updates at most, or else `epochs` epochs. The same seed makes the same model; a checkpoint is gone on with.
     What the log has as accuracy is here the concordance of all windows of a step.
     """
-    lesson = Lesson(
+    training, validation, testing = (splits[split] for split in ("train", "dev", "test"))
+    subject = Subject(
         task="stories",
         unit="stories",
+        answers="for the valence of stories over time",
+        learned_from=f"On {len(training)} stories ({source})",
         lengths=[len(story.windows) for story in training],
-        fingerprint=fingerprint(
+        content=[
             repr((story.name, [window.read for window in story.windows], story.valences))
             for story in [*training, *validation]
-        ),
-        measuring=lambda model, batches: _measuring(model, training, batches),
-        figure=lambda model: mean_concordance(model, validation),
+        ],
+        held_out=len(validation),
+        tested=len(testing),
+        validation="a mean concordance of {:.3f}",
     )
-    size = stories_per_step
-    return trained_on(lesson, make, checkpoint, seed, steps=steps, epochs=epochs, size=size, patience=patience)
+
+    def measure_batch(places: Sequence[int]) -> Measurement:
+        batch = [training[place] for place in places]
+        found, real = valences(model, batch)
+        predicted, rated = found[real], torch.tensor([valence for story in batch for valence in story.valences])
+        together = concordance_of_stories([predicted.tolist()], [rated.tolist()]).overall
+        return Measurement((predicted - rated).square().mean(), together)
+
+    return sentiment_lesson(
+        subject,
+        pace,
+        model,
+        measure_batch,
+        figure=lambda: mean_concordance(model, validation),
+        result=lambda: f"a mean concordance of {mean_concordance(model, testing):.3f}",
+    )
 
 
 def mean_concordance(model: SentimentTransformer, stories: Sequence[Story]) -> float:
     """The mean over stories of how well predicted and rated valences agree: the paper's figure."""
     return concordance_of_stories(predicted_series(model, stories), [story.valences for story in stories]).mean
-
-
-def _measuring(model: SentimentTransformer, stories: Sequence[Story], batches: Batches) -> Callable[[int], Measurement]:
-    def measure(step: int) -> Measurement:
-        batch = [stories[place] for place in batches[step]]
-        found, real = valences(model, batch)
-        said, meant = found[real], torch.tensor([valence for story in batch for valence in story.valences])
-        together = concordance_of_stories([said.tolist()], [meant.tolist()]).overall
-        return Measurement((said - meant).square().mean(), together)
-
-    return measure
 
 
 # Concordance: whether two series agree in value, and not only in shape (Lin 1989).
