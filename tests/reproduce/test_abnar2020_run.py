@@ -145,4 +145,7 @@ def test_an_encoder_that_is_not_there_leaves_out_table_3_unless_it_was_named(tmp
 def test_what_another_paper_takes_is_refused(tmp_path):
     refused = CliRunner().invoke(app, ["reproduce", "abnar2020", "--by-genre", "--out", str(tmp_path / "refused")])
     assert refused.exit_code == 2
-    assert "abnar2020 takes no --by-genre" in refused.stderr
+    assert "No such option: --by-genre" in refused.stderr
+    with pytest.raises(BadInput, match="abnar2020 takes no --by-genre"):
+        reproduce_abnar2020(tmp_path / "refused", by_genre=True)
+    assert not any(tmp_path.iterdir())
