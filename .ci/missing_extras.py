@@ -22,6 +22,8 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], Any]]]:
 
     import numpy as np
     import torch
+    from attnscope.lab.data.subwords import learned_subwords
+    from attnscope.lab.translation_looks import corpus_bleu
 
     import attnscope
     from attnscope.app.process import serve
@@ -30,9 +32,7 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], Any]]]:
     from attnscope.engine import engine
     from attnscope.evaluation.lexicons import read_lexicon
     from attnscope.evaluation.regression import statsmodels_api
-    from attnscope.lab.data.subwords import learned_subwords
     from attnscope.lab.models.bag_of_words import _fitted
-    from attnscope.lab.translation_looks import corpus_bleu
     from attnscope.lab.word_vectors import _installed
     from attnscope.reproduce import EXPERIMENTS
     from attnscope.syntax import Parser, read_conllu, sentences_of

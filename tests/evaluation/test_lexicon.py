@@ -7,9 +7,8 @@ import scipy.stats
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.evaluation import LexiconStudy, heads_on_words, lexicon
+from attnscope.evaluation import LexiconStudy, heads_on_words, lexicon, word_scores
 from attnscope.evaluation import word_methods as measuring
-from attnscope.evaluation import word_methods as word_scores
 from attnscope.evaluation.lexicon_study import TABLES, answer, shape
 from attnscope.record.scores import scores_of
 

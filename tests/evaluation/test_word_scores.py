@@ -10,9 +10,8 @@ import torch
 
 import attnscope
 from attnscope.errors import BadInput
-from attnscope.evaluation import WORD_METHODS
+from attnscope.evaluation import WORD_METHODS, word_scores
 from attnscope.evaluation import word_methods as measuring
-from attnscope.evaluation import word_methods as word_scores
 from attnscope.record.scores import scores_of
 
 

@@ -18,7 +18,7 @@ from attnscope.lab.sentiment_training import Pace
 from attnscope.lab.train import LogRow
 from attnscope.lab.word_vectors import WordVectors
 from attnscope.reproduce.wu2020 import stories as story_training
-from attnscope.reproduce.wu2020.stories import StoryModel, predicted_series, spoken, valences
+from attnscope.reproduce.wu2020.stories import StoryModel, predicted_series, valences
 
 SIZE = {"layers": 2, "heads": 2, "head_width": 4, "width": 8}
 WORDS = ("awful", "poor", "plain", "good", "great", "film")
@@ -51,7 +51,8 @@ def test_a_series_is_that_of_the_lstm_window_by_window() -> None:
 def test_records_of_a_story_have_the_gradient_of_all_windows() -> None:
     torch.manual_seed(0)
     model = made()
-    records = list(StoryModel(model).records(spoken([LONG]), gradients=True))
+    read = StoryModel(model, [LONG])
+    records = list(read.records(read.windows, gradients=True))
     assert [record.tokens for record in records] == [("a", "good", "film"), ("awful",), ("poor", "film")]
     assert model.training, "it is left as it was"
     model.eval()

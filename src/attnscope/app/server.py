@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from .. import __version__
 from ..attribution.choosing import named_methods
 from ..errors import BadInput
 from ..views import VIEWS, View, page_html
@@ -78,7 +78,7 @@ def build(desk: Desk, upload_bytes: int, stopping: Callable[[], bool] = lambda: 
 
     app = FastAPI(
         title="attnscope",
-        version=__version__,
+        version=version("attnscope"),
         docs_url=None,
         redoc_url=None,
         lifespan=living,
@@ -161,7 +161,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         working = sum(turns.count > 0 for turns in desk.turns)
         return {
             "status": "ok",
-            "version": __version__,
+            "version": version("attnscope"),
             "models": list(desk.models),
             "working": working,
             "waiting": asked - working,
@@ -173,7 +173,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
     async def start() -> dict[str, Any]:
         """The models, methods and views, and what the server takes."""
         limits = {"characters": CHARACTERS, "upload_bytes": upload_bytes}
-        return {"version": __version__, "limits": limits, "kept": declared("any", KEPT), **desk.described()}
+        return {"version": version("attnscope"), "limits": limits, "kept": declared("any", KEPT), **desk.described()}
 
     @app.post("/api/texts")
     async def read_text(asked: TextAsked, request: Request) -> dict[str, Any]:

@@ -146,13 +146,10 @@ class _Line:
     bound: Mapping[str, Any]
 
     def spell(self, judge: Judge, label: str | None) -> Rule:
-        texts = [str(text if label is None or isinstance(text, str) else text(label)) for text in self.texts]
+        texts = (self.id, self.says, self.rule, self.paper)
+        id_, says, rule, paper = (text if isinstance(text, str) else text(label or "") for text in texts)
         labels = () if label is None else (label,)
-        return Rule(*texts, self.kind, lambda evidence: judge(evidence, *labels, **self.bound))
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        return self.id, self.says, self.rule, self.paper
+        return Rule(id_, says, rule, paper, self.kind, lambda evidence: judge(evidence, *labels, **self.bound))
 
 
 def claim(

@@ -7,6 +7,7 @@ from typing import Any
 from ..engine import Engine
 from ..progress import Watch
 from ..record.schema import checked
+from . import plan
 from .result import Survey
 
 TOKENS_PER_BATCH = 2048
@@ -45,7 +46,7 @@ def survey(
     number of workers on machines of one kind, as long as the `threads` of each are as many. `watch` is told of progress
     after every shard.
     """
-    asked = asking.checked(
+    asked = plan.checked(
         corpus,
         statistics,
         engine,

@@ -253,7 +253,10 @@ class Seq2Seq(nn.Module):
 
     def record(self, text: Any, text_target: Any = None, **options: Any) -> AttentionRecord:
         """The cross-attention on a text and its output, each a text or a list of words; by default the greedy one."""
-        return self.instrumented().record(text if text_target is None else (text, text_target), **options)
+        found: AttentionRecord = self.instrumented().record(
+            text if text_target is None else (text, text_target), **options
+        )
+        return found
 
     def instrumented(self) -> InstrumentedModel:
         """The model as `attnscope` records it: of a text, or of a pair of a text and its output."""

@@ -306,7 +306,7 @@ PART, BATCH = 512, 32
 def encoder_named(encoder: str) -> InstrumentedModel:
     """The body of a Hugging Face model, by its folder or hub name; a head on it would only cost time."""
     model = load(encoder)
-    if model.reader.has_both_sides:
+    if model.hugging_face.has_both_sides:
         raise BadInput(f"{encoder} is an encoder with a decoder: give one that only reads, such as a BERT.")
     body: Any = model.model.base_model
     return model if body is model.model else load(body, tokenizer=model.tokenizer)
@@ -330,7 +330,7 @@ def read_states(
 
 def word_states(model: InstrumentedModel, texts: Sequence[list[str]]) -> list[Float[Tensor, "word width"]]:
     """The last hidden states of the words of each text: the mean over the pieces of a word, special tokens left out."""
-    reader = model.reader
+    reader = model.hugging_face
     sources = [source_of(reader, words, longest=reader.longest) for words in texts]
     found: dict[int, Tensor] = {}
     with torch.no_grad(), evaluated(model.model, model.model):

@@ -95,7 +95,7 @@ def _load(model: Any, scale: Scale) -> InstrumentedModel:
 def _is_readable(model: InstrumentedModel, sentence: Sentence) -> bool:
     """Whether the words of a sentence meet the model's tokens."""
     try:
-        read_sentence(model.reader, sentence, 0, frozenset())
+        read_sentence(model.hugging_face, sentence, 0, frozenset())
     except Unaligned:
         return False
     return True

@@ -20,7 +20,7 @@ from ..experiment import Attempt
 from .claims import GRADIENT, OF_CLASS, TRACING, Evidence, SeedRun
 from .data import SEND, Sentences, sentences_of, stories_of
 from .paper import Options, Scale
-from .stories import StoryModel, mean_concordance, spoken, train_on_stories
+from .stories import StoryModel, mean_concordance, train_on_stories
 
 METHODS = (TRACING, GRADIENT, OF_CLASS, "rollout", "flow", "raw")
 LEXICON, SCRATCH = "warriner", "scratch"
@@ -114,7 +114,8 @@ def run_story_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[Sentime
     )
     model = SentimentTransformer.load(place)
     test = stories.splits["test"]
-    texts, read = spoken(test), StoryModel(model)
+    read = StoryModel(model, test)
+    texts = read.windows
     methods = [name for name in METHODS if name != OF_CLASS]
     words = attempt["sentences read"].lexicon
     study = _study(folder / "studies" / f"stories-seed-{seed}", read, texts, words, methods, None)

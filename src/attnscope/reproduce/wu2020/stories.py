@@ -207,36 +207,28 @@ def _series(
 # StoryModel: a sentiment model read window by window, each with the gradient of its whole story.
 
 
-class SpokenWords(list[str]):
-    """The words of a window, as a text that knows in which story it stands and where."""
-
-    def __init__(self, story: Story, place: int) -> None:
-        super().__init__(story.windows[place].tokens)
-        self.story, self.place = story, place
-
-
-def spoken(stories: Iterable[Story]) -> list[SpokenWords]:
-    """The windows in which something is said, in their order."""
-    return [
-        SpokenWords(story, place)
-        for story in stories
-        for place, window in enumerate(story.windows)
-        if not window.silent
-    ]
-
-
 class StoryModel(InstrumentedModel):
-    """A model of stories as methods and studies want one: it reads `spoken` windows and gives a record of each.
+    """A model of stories as methods and studies want one: it reads the `windows` of stories and gives a record of each.
 
-    Gradients are those of the valences of all windows of the story, added up, whatever target is asked for.
+    Gradients are those of the valences of all windows of the story, added up, whatever target is asked for. A window is
+    known by the very list that it stands in, because two windows may have the same words.
     """
 
-    def __init__(self, model: SentimentTransformer) -> None:
+    def __init__(self, model: SentimentTransformer, stories: Iterable[Story]) -> None:
         super().__init__(model.instrumented().reader)
+        found = [
+            (list(window.tokens), story, place)
+            for story in stories
+            for place, window in enumerate(story.windows)
+            if not window.silent
+        ]
+        self.windows = [words for words, _, _ in found]
+        """The words of each window in which something is said, in their order: what this model reads."""
+        self._places = {id(words): (story, place) for words, story, place in found}
         # the windows of a story come one after another, and all need the same gradient
         self._gradients = lru_cache(maxsize=2)(lambda story: summed_gradients(model, story))
 
-    def record(self, text: Text, **options: Any) -> AttentionRecord:
+    def record(self, text: Any = None, **options: Any) -> Any:
         """What the model does in one window."""
         return next(iter(self.records([text], 1, **options)))
 
@@ -253,10 +245,13 @@ class StoryModel(InstrumentedModel):
 
     def _with_gradients(self, windows: Sequence[Any], records: Iterator[AttentionRecord]) -> Iterator[AttentionRecord]:
         for window, record in zip(windows, records, strict=True):
-            vectors, gradients = self._gradients(window.story)
+            if id(window) not in self._places:
+                raise BadInput("A gradient of a story is known for its own windows only: read those of `windows`.")
+            story, place = self._places[id(window)]
+            vectors, gradients = self._gradients(story)
             yield replace(
                 record,
-                embeddings=vectors[window.place, : len(record.tokens)].clone(),
-                embedding_gradients=gradients[window.place, : len(record.tokens)].clone(),
+                embeddings=vectors[place, : len(record.tokens)].clone(),
+                embedding_gradients=gradients[place, : len(record.tokens)].clone(),
                 target=Target("sum", None, "logit"),
             )
