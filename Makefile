@@ -81,7 +81,7 @@ clean: ## Remove .venv, caches and what was built
 
 # numba compiles the kernels of flow and of the sweep when they are first used, and keeps them: that is set-up too
 warm_up := import torch, attnscope as a; a.flow(a.AttentionRecord.from_weights(torch.eye(2).expand(3, 1, 2, 2), "ab")).map; \
-  from attnscope.lab.sweep.warm_up import warm_up; warm_up()
+  from attnscope.lab.sweep.training import warm_up; warm_up()
 
 # with the app, because the demo names attnscope serve
 .venv/.core: .venv/.made pyproject.toml constraints.txt

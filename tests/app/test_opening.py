@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import attnscope
 from attnscope.app import Desk, Guard
+from attnscope.app.opening import parquet_bytes
 from attnscope.app.server import build
-from attnscope.app.unpacking import parquet_bytes
 from attnscope.syntax import agreement_sentences, sentences_of
 
 ROOM = 50_000_000

@@ -7,7 +7,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attnscope.attribution.agreement import kendall, ranks, spearman, top_overlap
+from attnscope.attribution.comparing import kendall, ranks, spearman, top_overlap
 from attnscope.errors import BadInput
 
 # few different values, so that ties are common

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from attnscope import AttentionRecord
 from attnscope.attribution import raw, rollout
-from attnscope.attribution.agreement import spearman
+from attnscope.attribution.comparing import spearman
 from attnscope.paint import colour, step
 from attnscope.record.scores import scores_of
 from attnscope.views import scores, write_page

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from attnscope.attribution.agreement import spearman
+from attnscope.attribution.comparing import spearman
 from attnscope.evaluation.erasure import BASELINES, baseline_scores, frequency_scores, position_scores, random_scores
 
 

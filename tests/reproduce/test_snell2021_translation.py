@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnscope.engine import Store
-from attnscope.lab.probes.contextualised import contextualised
+from attnscope.lab.probes.saliency import contextualised
 from attnscope.lab.probes.top_agreement import top_agreement
 from attnscope.reproduce.snell2021 import translation as stage
 from attnscope.reproduce.snell2021.agreements import grouped_error, row_agreement

@@ -11,7 +11,7 @@ import torch
 import attnscope
 from attnscope import AttentionRecord, BadInput
 from attnscope.attribution import compare, flow, raw, rollout
-from attnscope.attribution.agreement import spearman
+from attnscope.attribution.comparing import spearman
 from attnscope.record.scores import scores_of
 from attnscope.views import scores
 from attnscope.views.weights import inflated

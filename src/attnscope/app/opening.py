@@ -5,14 +5,19 @@ They come from strangers. What they unpack to is counted first, and whatever the
 
 import csv
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from safetensors import SafetensorError
 
 from ..errors import BadInput
@@ -22,9 +27,9 @@ from ..surveying import Survey
 from ..surveying.result import TOLD_APART
 from ..surveying.storage import read_card
 from ..views.scores_methods import trust_of
+from ..views.survey import labels_of
 from .desk import Desk, told
 from .entry import Entry
-from .unpacking import check_room, csv_bytes, json_bytes, map_bytes, parquet_bytes, record_bytes
 
 FILE = re.compile(r"(?:[\w ().-]+/)*?((?:tables/)?\w+\.(?:json|csv|parquet))")
 """A file of a saved folder: whatever folders stand before it, and its own name."""
@@ -134,3 +139,124 @@ def _sendable(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:24]
+
+
+# What a stranger's file unpacks to, in bytes: counted before it is unpacked, and refused if it is beyond the room.
+# A few kilobytes can stand for gigabytes: a table that repeats one value, lists in lists, tensors of no length.
+
+
+DEEPEST = 32
+"""Levels of lists and objects in JSON; cards and headers have five."""
+PER_LETTER = 24
+"""Bytes of Python that a byte of JSON stands for at most: `{},` is an object of 72."""
+PER_CELL, PER_NUMBER = 120, 16
+"""Bytes that a cell of a table takes in Python beside the letters in it, and one of a column of numbers."""
+CODECS = {"SNAPPY": 22, "UNCOMPRESSED": 1}
+"""How a survey's tables are packed, and how many bytes a byte can then stand for; others pack thousands into one."""
+MOST_CHUNKS, BATCH = 10_000, 65_536
+
+
+def check_room(size: int, room: int) -> int:
+    """The size, if there is room for it."""
+    if size > room:
+        raise BadInput(
+            f"This unpacks to {size / 1e6:,.0f} MB or more, and this server keeps {room / 1e6:,.0f} MB: start it with a"
+            " larger --memory if you trust the file."
+        )
+    return size
+
+
+def json_bytes(text: bytes | str, room: int) -> int:
+    """What JSON takes at most; refused where it is nested deeper than anything that attnscope writes."""
+    size = check_room(PER_LETTER * len(text), room)
+    try:
+        level: list[Any] = [json.loads(text)]
+    except RecursionError:
+        level = [[]]
+    else:
+        for _ in range(DEEPEST):
+            level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise BadInput(f"This file is damaged: its JSON is nested deeper than {DEEPEST} levels.")
+    return size
+
+
+def record_bytes(content: bytes, room: int) -> int:
+    """What a record's header takes at most, if there is room for it and for the tensors that it tells of."""
+    header = content[8 : 8 + int.from_bytes(content[:8], "little")]
+    size = json_bytes(header, room)
+    tensors: dict[str, Any] = json.loads(header)
+    size += json_bytes(tensors.pop("__metadata__", {}).get("record", "{}"), room)
+    # an axis of no length counts as one: the others still say how many tokens there are
+    numbers = sum(math.prod(max(length, 1) for length in tensor["shape"]) for tensor in tensors.values())
+    check_room(size + 4 * numbers, room)
+    return size
+
+
+def csv_bytes(content: bytes, room: int) -> int:
+    """What a table of comma-separated values takes at most."""
+    first = content.split(b"\n", 1)[0]
+    if b'"' in first:
+        raise BadInput("This table was not written by attnscope: names of its columns are quoted.")
+    columns = first.count(b",") + 1
+    rows = sum(content.count(end) for end in (b"\n", b"\r")) + 1
+    cells = rows * columns + content.count(b",")  # a row may be longer than the first
+    return check_room(PER_CELL * cells + 4 * len(content), room)
+
+
+def parquet_bytes(content: bytes, room: int) -> int:
+    """What a Parquet table takes: by what its foot says, and then, because that can lie, by a count in batches."""
+    file = pq.ParquetFile(pa.BufferReader(content))
+    foot = file.metadata
+    if foot.num_row_groups * foot.num_columns > MOST_CHUNKS:
+        raise BadInput(f"This table is damaged: it has more than {MOST_CHUNKS:,} parts.")
+    chunks = [
+        foot.row_group(group).column(column)
+        for group in range(foot.num_row_groups)
+        for column in range(foot.num_columns)
+    ]
+    if not all(_is_plain(kind) for kind in file.schema_arrow.types) or {chunk.compression for chunk in chunks} - set(
+        CODECS
+    ):
+        raise BadInput("This table was not written by attnscope: it holds or packs values in another way.")
+    costs = [
+        PER_CELL if column.physical_type == "BYTE_ARRAY" or column.max_repetition_level else PER_NUMBER
+        for column in map(file.schema.column, range(foot.num_columns))
+    ]
+    check_room(sum(chunk.num_values * cost for chunk, cost in zip(chunks, cycle(costs), strict=False)), room)
+    longest = check_room(max(CODECS[chunk.compression] for chunk in chunks) * len(content) if chunks else 0, room)
+    size = 0
+    # no value is longer than all that the file unpacks to, so that no batch goes beyond the room either
+    for batch in file.iter_batches(batch_size=min(max(room // max(longest, 1), 1), BATCH), use_threads=False):
+        size = check_room(size + batch.nbytes + sum(costs) * batch.num_rows, room)
+    return size
+
+
+def map_bytes(tables: Iterable[pd.DataFrame], room: int) -> int:
+    """What the map of heads takes: every layer by every head by every label, however few of them have a row."""
+    maps = [table for table in tables if {"layer", "head"} <= set(table)]
+    layers, heads = (len(set().union(*(table[axis].unique() for table in maps))) for axis in ("layer", "head"))
+    cells = sum(_combinations(table) * len(table.columns) for table in maps)
+    return check_room(8 * layers * heads * cells, room)
+
+
+def _combinations(table: pd.DataFrame) -> int:
+    labels = labels_of(table)
+    return len(table[labels].astype(str).drop_duplicates()) if labels else 1
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether values are numbers, texts, or lists of them: others may take any room for nothing."""
+    inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    is_kind = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+    )
+    return any(is_one(inner) for is_one in is_kind)

@@ -10,8 +10,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .heads import Heads, checked_layer, pooled_heads, square_weights
-from .receptive_field import visible_keys
+from .heads import Heads, checked_layer, pooled_heads, square_weights, visible_keys
 from .rerunning import lacking
 
 NO_VALUES = "This needs the values of each head: take the record with model.record(text, values=True)."

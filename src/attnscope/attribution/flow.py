@@ -15,8 +15,7 @@ from ..record.schema import checked
 from ..record.scores import Saturation, scores_of
 from . import flow_kernels as kernels
 from .effective import chosen_attention
-from .heads import Heads, checked_positions, pooled_maps, with_residual
-from .receptive_field import normalized
+from .heads import Heads, checked_positions, normalized, pooled_maps, with_residual
 
 PART_WORK = 2**26
 """Pairs x arcs that are solved between two words on how far it is: about a second."""

@@ -8,8 +8,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .heads import square_weights
-from .receptive_field import lean_to_first
+from .heads import lean_to_first, square_weights
 
 
 def traced(

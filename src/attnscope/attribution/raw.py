@@ -6,8 +6,7 @@ from torch import Tensor
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .heads import Heads, checked_layer, pooled_heads
-from .receptive_field import normalized
+from .heads import Heads, checked_layer, normalized, pooled_heads
 
 
 @checked

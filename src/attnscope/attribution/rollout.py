@@ -10,8 +10,7 @@ from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .effective import chosen_attention
-from .heads import Heads, checked_layer, checked_positions, pooled_maps, with_residual
-from .receptive_field import lean_to_first, normalized
+from .heads import Heads, checked_layer, checked_positions, lean_to_first, normalized, pooled_maps, with_residual
 
 
 def rolled_out(

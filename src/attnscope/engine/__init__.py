@@ -5,9 +5,8 @@ from typing import Any
 
 from ..errors import BadInput, WorkerDied
 from . import cores, local, ray
-from .checkpoint import load_checkpoint, save_checkpoint
 from .cores import check_workers
-from .store import RECIPE, UNFINISHED, Store, check_recipe, checked_folder, recipe_in
+from .store import RECIPE, UNFINISHED, Store, check_recipe, checked_folder, load_checkpoint, recipe_in, save_checkpoint
 
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 

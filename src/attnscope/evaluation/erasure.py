@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from ..attribution.agreement import Scores, rounded
+from ..attribution.comparing import Scores, rounded
 from ..record import AttentionRecord
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)

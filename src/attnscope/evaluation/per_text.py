@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attribution.agreement import Scores, kendall, spearman, top_overlap
 from ..attribution.blank_out import blanked
 from ..attribution.choosing import Method, score
+from ..attribution.comparing import Scores, kendall, spearman, top_overlap
 from ..attribution.rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS

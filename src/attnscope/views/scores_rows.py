@@ -11,7 +11,7 @@ from jaxtyping import Float, Float64
 from scipy.stats import rankdata
 from torch import Tensor
 
-from ..attribution.agreement import rank_agreement
+from ..attribution.comparing import rank_agreement
 from ..errors import BadInput
 from .scores_methods import ELEMENTS, Method
 from .sides import Unit, holding, shown_units, units_of

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.probes.contextualised import contextualised
+from attnscope.lab.probes.saliency import contextualised
 
 CURVE = [
     (0, 0.07, 0.01),

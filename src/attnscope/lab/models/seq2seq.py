@@ -22,8 +22,7 @@ from ...record import AttentionRecord
 from ..decoding import greedy
 from ..vocabulary import FRAMED, Vocabulary
 from .lstm_scan import gate_biases, gate_weights, scan
-from .seq2seq_attention import SourceAttention
-from .seq2seq_output import OUTPUTS
+from .seq2seq_output import OUTPUTS, SourceAttention
 from .storage import load_model, save_model, settings_of
 
 # Recurrent layers over padded batches, and a quick LSTM for texts with few different words.

@@ -1,15 +1,15 @@
 """What watches a training while it goes on, what drives the scores of words, and how far two quantities agree."""
 
-from .contextualised import Contextualised as Contextualised
-from .contextualised import contextualised as contextualised
-from .group_terms import GroupTerms as GroupTerms
-from .group_terms import group_terms as group_terms
 from .optimal_attention import optimal_attention as optimal_attention
-from .probe import Probe as Probe
+from .saliency import Contextualised as Contextualised
+from .saliency import contextualised as contextualised
 from .saliency import saliency as saliency
+from .score_terms import GroupTerms as GroupTerms
+from .score_terms import Probe as Probe
 from .score_terms import ScoreTerms as ScoreTerms
 from .score_terms import WatchedTerms as WatchedTerms
 from .score_terms import dot_products as dot_products
+from .score_terms import group_terms as group_terms
 from .score_terms import score_terms as score_terms
 from .top_agreement import chance_agreement as chance_agreement
 from .top_agreement import rank_agreement as rank_agreement

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from ...attribution.compiling import compiled
-from .arithmetic import SUMS
+from .kernels import SUMS
 
 Vectors = Float[Tensor, "run token width"]
 

@@ -24,9 +24,10 @@ from ...engine import Engine, check_recipe, engine, load_checkpoint, save_checkp
 from ...errors import BadInput
 from ..batches import order_of_epoch
 from ..data.packed import ClassifiedTexts, PackedTexts
-from .batched import ENCODERS, right_batched, train_batched
+from ..vocabulary import Vocabulary
+from .attention import ENCODERS, right_batched, train_batched
 from .kernels import count_right_dot, train_dot
-from .runs import Recipe, RunSettings, RunState, TrainedRun, asked, initial_weights
+from .runs import VARIANTS, Recipe, RunSettings, RunState, TrainedRun, asked, initial_weights
 
 NAMES = ("embeddings.weight", "context", "output.weight", "affine.weight", "affine.bias")
 Watch = Callable[[int, Mapping[RunSettings, float]], None]
@@ -257,3 +258,13 @@ def _worker(
         return sweep(data, runs, checkpoint=file, **training)
 
     return train
+
+
+# Every compiled loop of a sweep run once, so that the compiler's minutes fall into set-up: they are kept on disk.
+
+
+def warm_up() -> None:
+    """Train each variant on two words."""
+    texts = PackedTexts.of([[4, 5], [5]], [0, 1])
+    data = ClassifiedTexts("two words", ("negative", "positive"), Vocabulary(["bad", "good"]), texts, texts, texts)
+    sweep(data, [RunSettings(variant) for variant in VARIANTS], width=2, epochs=1)

@@ -14,7 +14,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from ...attribution import blank_out, flow, gradient, raw, rollout
-from ...attribution.agreement import ranks, rounded
+from ...attribution.comparing import ranks, rounded
 from ...engine import Store
 from ...evaluation.erasure import position_scores, random_scores
 from ...evaluation.tables import interval, means, resampled_means

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ...lab.models import WordTranslation
-from ...lab.probes.contextualised import contextualised
+from ...lab.probes.saliency import contextualised
 from ...lab.probes.top_agreement import chance_agreement, rank_agreement, shuffled_agreement, tied_rows, top_agreement
 from .sentence_pairs import TranslatedPart, TranslatedTexts
 from .snapshots import Snapshot, best_snapshot, load_snapshot, load_snapshots, source_rows, translation_rows

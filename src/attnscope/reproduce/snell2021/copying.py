@@ -18,7 +18,7 @@ from torch import Tensor
 from ...errors import BadInput
 from ...lab.models import Seq2Seq
 from ...lab.models.seq2seq import HEADS
-from ...lab.models.seq2seq_attention import AttentionHead
+from ...lab.models.seq2seq_output import AttentionHead
 from ...lab.train import Measurement
 from ...lab.vocabulary import FRAMED, Vocabulary
 from .paper import TASKS, CopyingScale, HeadsScale
