@@ -19,7 +19,7 @@ from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
 from .record.schema import checked
-from .terminal import scored
+from .terminal import paint_scores
 
 Level = Literal["token", "word"]
 Watch = Callable[[str, int, int], None]
@@ -91,7 +91,7 @@ def explain(
     options = {"signed": signed, "target": outcome}
     # rows of a map are of tokens: words are made of them afterwards
     level = "token" if asks_map else by
-    comparison = _compared(record, model, methods, level, options, budget, watch)
+    comparison = _compare(record, model, methods, level, options, budget, watch)
     if not asks_map:
         return Explanation(record, comparison)
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
@@ -106,7 +106,7 @@ def explain(
     return Explanation(record, Comparison(shown, {**comparison.left_out, **gone}))
 
 
-def _compared(
+def _compare(
     record: AttentionRecord,
     model: InstrumentedModel,
     methods: Sequence[str] | None,
@@ -123,7 +123,7 @@ def _compared(
     left_out = {} if budget is None or methods is not None else _beyond(seconds, budget)
     found: dict[str, TokenScores] = {}
     for name in sorted((name for name in chosen if name not in left_out), key=lambda name: seconds.get(name, 0.0)):
-        own = _told(watch, name)
+        own = _watch_of(watch, name)
         try:
             with told_to(own):
                 found[name] = score(record, name, chosen[name], model, by, {**options, **_quantity(name, model)})
@@ -138,7 +138,7 @@ def _compared(
     return Comparison(scores, {name: left_out[name] for name in in_order})
 
 
-def _told(watch: Watch | None, name: str) -> Callable[[int, int], None]:
+def _watch_of(watch: Watch | None, name: str) -> Callable[[int, int], None]:
     return lambda done, whole: None if watch is None else watch(name, done, whole)
 
 
@@ -234,7 +234,7 @@ def show(console: Console, explanation: Explanation) -> None:
     for scores in comparison.scores:
         values = scores.scores.tolist()
         largest = max(map(abs, values), default=0.0)
-        line = scored(console, readable(scores.tokens), scores.special, values, largest)
+        line = paint_scores(console, readable(scores.tokens), scores.special, values, largest)
         rank = agreement[scores.method]
         after = f"  {rank:+.2f}" if rank == rank else "   –"  # noqa: PLR0124 - NaN is not itself
         rows.append((scores.method, line, after))

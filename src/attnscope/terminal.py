@@ -35,7 +35,7 @@ class PlainConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
-def scored(
+def paint_scores(
     console: Console, texts: Sequence[str], special: Sequence[bool], scores: Sequence[float], largest: float
 ) -> Text:
     """Readable tokens as this console can show them: coloured, or in a log and under NO_COLOR with numbers.
@@ -43,11 +43,11 @@ def scored(
     Sixteen colours are too few for a scale, so such a terminal gets numbers too.
     """
     if console.no_color or console.color_system not in {"256", "truecolor"}:
-        return numbered(texts, special, scores)
-    return coloured(texts, special, scores, largest, dark=has_dark_ground(os.environ))
+        return number_tokens(texts, special, scores)
+    return paint_token(texts, special, scores, largest, dark=has_dark_ground(os.environ))
 
 
-def coloured(
+def paint_token(
     texts: Sequence[str], special: Sequence[bool], scores: Sequence[float], largest: float, *, dark: bool = True
 ) -> Text:
     """The tokens in reading order, each on the colour of its score from 0 to `largest`; special tokens in italics."""
@@ -58,10 +58,10 @@ def coloured(
     return line
 
 
-def numbered(texts: Sequence[str], special: Sequence[bool], scores: Sequence[float]) -> Text:
+def number_tokens(texts: Sequence[str], special: Sequence[bool], scores: Sequence[float]) -> Text:
     """The tokens in reading order, each with its score; special tokens in angle quotes.
 
-    >>> numbered(["[CLS]", "key"], [True, False], [0.25, 0.75]).plain
+    >>> number_tokens(["[CLS]", "key"], [True, False], [0.25, 0.75]).plain
     '‹[CLS]› 0.250  key 0.750'
     """
     marked = (f"‹{text}›" if quiet else text for text, quiet in zip(_words(texts), special, strict=True))

@@ -181,7 +181,8 @@ def test_a_figure_of_nonsense_is_refused_in_a_sentence_or_drawn_without_it(clien
 @pytest.mark.parametrize("name", ["scores", "head", "model", "flow", "tracing", "neuron"])
 def test_the_python_makes_the_same_page(client, name, tmp_path, monkeypatch):
     told = view_of(client, name)
-    state = {**{key: value for key, value in told["values"].items() if key != "payload"}, "special": False}
+    chosen = {key: value for key, value in told["values"].items() if key not in {"payload", "kept"}}
+    state = {**chosen, "special": False}
     code = client.post(f"/api/views/{told['id']}/code", json={"state": state}).json()["python"]
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "copied.py", "exec"), {})  # noqa: S102 - the code is what is tested

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import attnscope
 from attnscope import BadInput
-from attnscope.attribution.integrated_gradients import integrated, path_points
+from attnscope.attribution.integrated_gradients import integrate, path_points
 
 CASES = [
     ("bert", {}, {}),
@@ -99,7 +99,7 @@ def test_a_quadratic_is_integrated_exactly(steps, batch_size, seed):
     """F = Σ x²: the attribution of a dimension is x² - x'², with a single step already."""
     generator = torch.Generator().manual_seed(seed)
     start, end = torch.randn(2, 3, 4, generator=generator)
-    attributions, change = integrated(
+    attributions, change = integrate(
         lambda points: (points.square().sum((1, 2)), 2 * points), start, end, steps, batch_size
     )
     torch.testing.assert_close(attributions, end.square() - start.square(), atol=1e-4, rtol=1e-4)

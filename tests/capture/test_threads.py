@@ -73,13 +73,13 @@ def test_embeddings_given_in_one_thread_do_not_reach_another(tiny: SimpleNamespa
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_fork_while_a_thread_records_does_not_hang(tiny: SimpleNamespace) -> None:
     """The child finds the lock free that another thread of its parent held."""
-    from attnscope.capture.watching import evaluated
+    from attnscope.capture.watching import in_evaluation
 
     module = torch.nn.Linear(2, 2)
     held, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with evaluated(module, module):
+        with in_evaluation(module, module):
             held.set()
             leave.wait(60)
 
@@ -88,7 +88,7 @@ def test_a_fork_while_a_thread_records_does_not_hang(tiny: SimpleNamespace) -> N
     held.wait(60)
     child = os.fork()
     if child == 0:
-        with evaluated(module, module):
+        with in_evaluation(module, module):
             os._exit(7)
     deadline = time.monotonic() + 60
     status = 0

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attnscope.evaluation.per_text import Figure, rank_figures
-from attnscope.evaluation.tables import tabulated
+from attnscope.evaluation.tables import tabulate
 
 
 def figure(method, measure="spearman", against="blank_out", layer=None):
@@ -20,7 +20,7 @@ def row(table, method, bucket="all", measure="spearman"):
 
 def test_means_intervals_and_buckets():
     values = np.array([[0.2], [0.4], [0.9]])
-    table = tabulated([figure("mine")], values, np.array([5, 8, 30]), seed=0)
+    table = tabulate([figure("mine")], values, np.array([5, 8, 30]), seed=0)
     assert row(table, "mine")["value"] == pytest.approx(0.5)
     assert row(table, "mine")["low"] <= 0.5 <= row(table, "mine")["high"]
     assert row(table, "mine", "1-8")["value"] == pytest.approx(0.3)
@@ -32,20 +32,20 @@ def test_means_intervals_and_buckets():
 def test_a_figure_stands_beside_its_best_baseline():
     figures = [figure("mine"), figure("random"), figure("position"), figure("random", against="gradient")]
     values = np.array([[0.5, 0.1, 0.3, 0.9], [0.7, 0.1, 0.5, 0.9]])
-    found = row(tabulated(figures, values, np.array([5, 5]), seed=0), "mine")
+    found = row(tabulate(figures, values, np.array([5, 5]), seed=0), "mine")
     assert found["baseline"] == "position"
     assert [found["above"], found["above_low"], found["above_high"]] == pytest.approx([0.2] * 3), "paired, text by text"
 
 
 def test_a_baseline_has_no_baseline():
-    table = tabulated([figure("random"), figure("position")], np.array([[0.1, 0.3]] * 2), np.array([5, 5]), seed=0)
+    table = tabulate([figure("random"), figure("position")], np.array([[0.1, 0.3]] * 2), np.array([5, 5]), seed=0)
     assert (table["baseline"] == "").all()
     assert table["above"].isna().all()
 
 
 def test_for_sufficiency_lower_is_better():
     figures = [figure(method, "sufficiency", "erasure") for method in ("mine", "random", "position")]
-    table = tabulated(figures, np.array([[0.1, 0.4, 0.3]] * 2), np.array([5, 5]), seed=0)
+    table = tabulate(figures, np.array([[0.1, 0.4, 0.3]] * 2), np.array([5, 5]), seed=0)
     found = row(table, "mine", measure="sufficiency")
     assert found["baseline"] == "position"
     assert found["above"] == pytest.approx(0.2)
@@ -54,7 +54,7 @@ def test_for_sufficiency_lower_is_better():
 def test_what_is_not_defined_does_not_count():
     figures = [figure("mine"), figure("random"), figure("position")]
     values = np.array([[0.2, 0.1, np.nan], [np.nan, 0.1, np.nan], [0.4, 0.1, np.nan]])
-    found = row(tabulated(figures, values, np.array([5, 5, 5]), seed=0), "mine")
+    found = row(tabulate(figures, values, np.array([5, 5, 5]), seed=0), "mine")
     assert (found["texts"], found["baseline"]) == (2, "random")
     assert found["value"] == pytest.approx(0.3)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from attnscope.evaluation.per_text import Figure
 from attnscope.evaluation.result import CAVEAT, verdict
-from attnscope.evaluation.tables import tabulated
+from attnscope.evaluation.tables import tabulate
 
 
 def table(texts=50, layer_value=0.0, **means):
@@ -14,7 +14,7 @@ def table(texts=50, layer_value=0.0, **means):
     figures = [Figure(method, None, "blank_out", "spearman", "without") for method in means]
     figures.append(Figure("steady", 0, "blank_out", "spearman", "without"))
     noise = np.random.default_rng(0).normal(scale=0.05, size=(texts, len(figures)))
-    return tabulated(figures, np.array([*means.values(), layer_value]) + noise, np.full(texts, 9), seed=0)
+    return tabulate(figures, np.array([*means.values(), layer_value]) + noise, np.full(texts, 9), seed=0)
 
 
 def test_it_names_who_follows_and_who_does_not():

@@ -40,7 +40,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """A small model on small data, and a checkpoint as often as there may be one."""
     monkeypatch.setattr(sst5, "SENTENCES_PER_STEP", 8)
     monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(sst5, "untrained", partial(sst5.untrained, **SIZE))
+    monkeypatch.setattr(sst5, "make_model", partial(sst5.make_model, **SIZE))
     folder = tmp_path / "trees"
     folder.mkdir()
     for seed, (split, count) in enumerate({"train": 160, "dev": 30, "test": 30}.items()):
@@ -110,7 +110,7 @@ def test_it_learns_from_scratch_what_decides(
     calm = {"dropout": 0.0, "decoder_dropout": 0.0}
     pace = Pace(seed=0, steps=None, epochs=6, size=sst5.SENTENCES_PER_STEP, patience=sst5.PATIENCE)
     learned, log = lesson.learn(
-        lambda: sst5.sst5_lesson(splits, "ours", pace, sst5.untrained(splits, "scratch", **calm)),
+        lambda: sst5.sst5_lesson(splits, "ours", pace, sst5.make_model(splits, "scratch", **calm)),
         tmp_path / "checkpoint",
     )
     model = learned.model

@@ -72,7 +72,7 @@ class Desk:
     def described(self) -> dict[str, Any]:
         """What a client must know first."""
         return {
-            "models": [_described(name, model) for name, model in self.models.items()],
+            "models": [_describe_model(name, model) for name, model in self.models.items()],
             "methods": [
                 {"name": name, "needs": need_of(name), "about": _first_sentence(method)}
                 for name, method in every_method().items()
@@ -206,7 +206,7 @@ def offered(entry: Entry) -> dict[str, str | None]:
     return {name: lacking.get(name) for name in VIEWS_OF_A_RECORD}
 
 
-def told(entry: Entry) -> dict[str, Any]:
+def describe_entry(entry: Entry) -> dict[str, Any]:
     """What a client is told of an entry."""
     views = [{"name": name, "why_not": why} for name, why in offered(entry).items()]
     if entry.record is None:
@@ -236,7 +236,7 @@ def _tokens_and_bytes(model: Any, text: Text) -> tuple[int, int]:
     return cost.longest, cost.record_bytes
 
 
-def _described(name: str, model: Any) -> dict[str, Any]:
+def _describe_model(name: str, model: Any) -> dict[str, Any]:
     if not isinstance(model.model, PreTrainedModel):  # nor pairs, as far as one can know
         examples = examples_for(name, model.task, None)
         return {"name": name, "task": model.task, "size": "", "longest": None, "pairs": False, "examples": examples}

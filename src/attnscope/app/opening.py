@@ -28,7 +28,7 @@ from ..surveying.result import TOLD_APART
 from ..surveying.storage import read_card
 from ..views.scores_methods import trust_of
 from ..views.survey import labels_of
-from .desk import Desk, told
+from .desk import Desk, describe_entry
 from .entry import Entry
 
 FILE = re.compile(r"(?:[\w ().-]+/)*?((?:tables/)?\w+\.(?:json|csv|parquet))")
@@ -59,7 +59,7 @@ def open_record(desk: Desk, content: bytes) -> dict[str, Any]:
             size = _counted_record(content, room)
             record = AttentionRecord.load(path)
             entry = Entry(f"t_{_digest(content)}", record, text=record.text, opened_bytes=size)
-            answer = _sendable(told(entry))
+            answer = _sendable(describe_entry(entry))
     check_room(entry.size, room)
     desk.shelf.put(entry.name, entry)
     return answer
@@ -91,7 +91,7 @@ def _opened_survey(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict
     survey.view()  # so that what cannot be drawn is said now
     digest = _digest(b"".join(known[name] for name in sorted(known)))
     entry = Entry(f"t_{digest}", survey=survey, opened_bytes=check_room(size, room))
-    answer = _sendable({**told(entry), "summary": survey.summary()})
+    answer = _sendable({**describe_entry(entry), "summary": survey.summary()})
     desk.shelf.put(entry.name, entry)
     return answer
 

@@ -25,7 +25,7 @@ from ..views.choices import KEPT, declared
 from ..views.page import HERE as VIEW_FILES
 from ..views.page import style_text
 from ..views.printing import file_bytes
-from .desk import Desk, Gone, Made, told
+from .desk import Desk, Gone, Made, describe_entry
 from .entry import Entry
 from .opening import open_folder, open_record
 from .requests import CHARACTERS, FigureAsked, FolderAsked, Name, StateAsked, TextAsked, ViewAsked
@@ -181,7 +181,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         desk.model_named(asked.model)
         turns = desk.model_turns[asked.model]
         work = Work()
-        reading = turns.ask(work, lambda work: told(desk.read(asked.model, asked.text, asked.second, work)))
+        reading = turns.ask(work, lambda work: describe_entry(desk.read(asked.model, asked.text, asked.second, work)))
         found: dict[str, Any] = await _while_connected(request, work, reading)
         return found
 

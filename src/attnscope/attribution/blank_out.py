@@ -17,7 +17,7 @@ from .rerunning import blank_embeddings, default_blank, input_positions, key_emb
 REPLACEMENTS = ("unk", "mask", "pad", "delete", "zero")
 
 
-def blanked(
+def blank_rows(
     embeddings: Float[Tensor, "key width"], blanks: Float[Tensor, "key width"], positions: Sequence[int]
 ) -> Float[Tensor, "key width"]:
     """The embeddings of a text with blanks at these positions."""
@@ -104,7 +104,7 @@ def blank_out(
     after[asked] = probability[1:]
     before = float(probability[0])
     change = before - after
-    warnings, noise = _judged(change, before, replacement) if odds is not None else ((), "")
+    warnings, noise = _judge(change, before, replacement) if odds is not None else ((), "")
     whole = odds is not None and len(asked) == len(groups)
     if quantity == "log_odds" and not whole:
         raise BadInput(
@@ -125,7 +125,7 @@ def blank_out(
     )
 
 
-def _judged(change: Float[Tensor, " unit"], before: float, replacement: str) -> tuple[tuple[str, ...], str]:
+def _judge(change: Float[Tensor, " unit"], before: float, replacement: str) -> tuple[tuple[str, ...], str]:
     """What must be said of changes of a probability: where all are nearly everything, and where all are nothing."""
     if len(change) > 1 and bool((change.abs() > EVERYTHING * abs(before)).all()):
         sentence = f"every token that {replacement} replaces takes nearly all of the probability along: the replacement"
@@ -168,7 +168,7 @@ def _blanking(record: AttentionRecord, model: Model, replacement: str) -> Callab
     embeddings, blanks = key_embeddings(record, model), blank_embeddings(record, model, replacement)
     return lambda positions: {
         **record.inputs,
-        EMBEDDINGS[ids]: blanked(embeddings, blanks, input_positions(record, positions)),
+        EMBEDDINGS[ids]: blank_rows(embeddings, blanks, input_positions(record, positions)),
     }
 
 

@@ -178,7 +178,7 @@ def ranks(scores: Scores) -> Float64[np.ndarray, " token"]:
     >>> ranks(np.array([0.2, 0.7, 0.2]))
     array([1.5, 3. , 1.5])
     """
-    _, place, count = np.unique(rounded(scores), return_inverse=True, return_counts=True)
+    _, place, count = np.unique(round_scores(scores), return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     shared: Float64[np.ndarray, " distinct"] = last - (count - 1) / 2
     return shared[place]
@@ -214,7 +214,7 @@ def kendall(first: Scores, second: Scores) -> float:
     NaN where either ranks nothing, that is where all its scores are equal, and below two tokens.
     """
     _check_lengths(first, second)
-    one, other = (np.sign(np.subtract.outer(values, values)) for values in (rounded(first), rounded(second)))
+    one, other = (np.sign(np.subtract.outer(values, values)) for values in (round_scores(first), round_scores(second)))
     untied = math.sqrt(np.abs(one).sum() * np.abs(other).sum())
     return float((one * other).sum()) / untied if untied else math.nan
 
@@ -234,10 +234,10 @@ def top_overlap(first: Scores, second: Scores, k: int) -> float:
         raise BadInput(f"The top holds at least one token, not {k}.")
     if len(first) <= k:
         return math.nan
-    return float(_share_in_top(rounded(first), k) @ _share_in_top(rounded(second), k)) / k
+    return float(_share_in_top(round_scores(first), k) @ _share_in_top(round_scores(second), k)) / k
 
 
-def rounded(scores: Scores) -> Float64[np.ndarray, " token"]:
+def round_scores(scores: Scores) -> Float64[np.ndarray, " token"]:
     """The scores in float64, rounded to 1e-9: what counts as equal for every figure of this file."""
     values = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else scores
     if not np.isfinite(values).all():

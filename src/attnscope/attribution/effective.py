@@ -11,7 +11,7 @@ from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import Heads, checked_layer, pooled_heads, square_weights, visible_keys
-from .rerunning import lacking
+from .rerunning import say_lacking
 
 NO_VALUES = "This needs the values of each head: take the record with model.record(text, values=True)."
 ROUNDING = torch.finfo(torch.float32).eps
@@ -34,7 +34,7 @@ def effective_rows(record: AttentionRecord, layer: int, queries: Sequence[int]) 
     weights, seen = record.weights[layer][:, asking].double(), visible_keys(record)[layer][asking]
     # one basis per head of what its values span: at most head width + 1 columns, however wide the model is
     spans = _columns(torch.cat([values, torch.ones(*values.shape[:2], 1, dtype=torch.float64)], -1))
-    return torch.stack([_projected(rows, span, seen) for rows, span in zip(weights, spans, strict=True)])
+    return torch.stack([_project(rows, span, seen) for rows, span in zip(weights, spans, strict=True)])
 
 
 def _columns(matrices: Float[Tensor, "head row column"]) -> list[Float[Tensor, "row rank"]]:
@@ -51,7 +51,7 @@ def _columns(matrices: Float[Tensor, "head row column"]) -> list[Float[Tensor, "
     return bases
 
 
-def _projected(
+def _project(
     rows: Float[Tensor, "query key"], span: Float[Tensor, "key rank"], seen: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "query key"]:
     """Each row projected onto what the columns of the span are over the keys it sees, which are neighbours.
@@ -110,7 +110,7 @@ def identifiability(record: AttentionRecord, layer: int) -> tuple[str, ...]:
 def values_of(record: AttentionRecord) -> Float[Tensor, "layer head key model_width"]:
     """The values of each head, or one sentence about how to get them."""
     if record.values is None:
-        raise BadInput(lacking(record, NO_VALUES))
+        raise BadInput(say_lacking(record, NO_VALUES))
     return record.values
 
 

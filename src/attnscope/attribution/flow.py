@@ -15,7 +15,7 @@ from ..record.schema import checked
 from ..record.scores import Saturation, scores_of
 from . import flow_kernels as kernels
 from .effective import chosen_attention
-from .heads import Heads, checked_positions, normalized, pooled_maps, with_residual
+from .heads import Heads, checked_positions, normalize_scores, pooled_maps, with_residual
 
 PART_WORK = 2**26
 """Pairs x arcs that are solved between two words on how far it is: about a second."""
@@ -51,7 +51,7 @@ class FlowGraph:
         bounds = np.minimum(source_side, token_side)
         chosen = np.zeros_like(bounds, dtype=bool)
         chosen[list(queries)] = True
-        return self._solved(layer, chosen & (bounds > 0), np.zeros_like(bounds), bounds)[list(queries)]
+        return self._solve(layer, chosen & (bounds > 0), np.zeros_like(bounds), bounds)[list(queries)]
 
     def table(self) -> Int[np.ndarray, "layer query token"]:
         """The maximum flow of every pair at every layer; where bounds from the layer below meet, nothing is solved."""
@@ -61,10 +61,10 @@ class FlowGraph:
             upper = np.minimum(upper, np.minimum(*self.cuts(layer)))
             # two layers make the upper bound exact: every path has one arc of each, and shares only those
             unsolved = lower < upper - kernels.SLACK if layer > 1 else np.zeros_like(upper, dtype=bool)
-            layers.append(self._solved(layer, unsolved, upper, upper))
+            layers.append(self._solve(layer, unsolved, upper, upper))
         return np.stack(layers)
 
-    def _solved(
+    def _solve(
         self,
         layer: int,
         pairs: np.ndarray,
@@ -193,7 +193,7 @@ def flow(
             warnings=warnings,
         )
 
-    return normalized(of(chosen_attention(record, attention)), record, normalize, of)
+    return normalize_scores(of(chosen_attention(record, attention)), record, normalize, of)
 
 
 def _warnings(graph: FlowGraph, layer: int, flows: Float[Tensor, "query token"]) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ from ..errors import BadInput
 from ..record import AttentionRecord, Target, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .rerunning import lacking
+from .rerunning import say_lacking
 
 REDUCTIONS = ("norm", "squared", "abs_sum")
 CANCELLED = 1e-5
 """The share of a gradient's length below which the sum of its dimensions is rounding: real sums are far above it."""
 
 
-def reduced(gradients: Float[Tensor, "key width"], reduce: str) -> Float[Tensor, " key"]:
+def reduce_gradients(gradients: Float[Tensor, "key width"], reduce: str) -> Float[Tensor, " key"]:
     """One number for each token: |Σ_d g_d| (abs_sum), Σ_d g_d² (squared) or (Σ_d g_d²)^½ (norm)."""
     if reduce == "abs_sum":
         return gradients.sum(-1).abs()
@@ -31,7 +31,7 @@ def captured_gradients(
     """The embeddings of a record and the gradients at them, if they are of this target (None: of whichever it is)."""
     if record.embeddings is None or record.embedding_gradients is None or record.target is None:
         sentence = "This record holds no gradients: take it with model.record(text, gradients=True)."
-        raise BadInput(lacking(record, sentence))
+        raise BadInput(say_lacking(record, sentence))
     captured = record.target
     if target is not None and target not in (captured, captured.outcome, captured.index):
         raise BadInput(
@@ -60,7 +60,7 @@ def gradient(
     common, so that in a model with one on every way (BERT, GPT-2) the sum is 0 but for rounding. Scores then say so.
     """
     _, gradients = captured_gradients(record, target)
-    scores = reduced(gradients, reduce)
+    scores = reduce_gradients(gradients, reduce)
     if normalize not in (None, "softmax"):
         raise BadInput(f'normalize is "softmax" or None, not {normalize!r}.')
     return scores_of(
@@ -73,7 +73,7 @@ def gradient(
 
 def _cancellation(gradients: Float[Tensor, "key width"]) -> tuple[str, ...]:
     """A sentence where the dimensions of every token's gradient add up to nothing."""
-    if bool((reduced(gradients, "abs_sum") > CANCELLED * reduced(gradients, "norm")).any()):
+    if bool((reduce_gradients(gradients, "abs_sum") > CANCELLED * reduce_gradients(gradients, "norm")).any()):
         return ()
     sentence = 'The gradients sum to 0 over dimensions, as LayerNorm makes them: these scores are rounding; use "norm".'
     return (sentence,)

@@ -9,7 +9,7 @@ from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import square_weights
-from .rerunning import lacking
+from .rerunning import say_lacking
 from .rollout import rolled_out
 
 
@@ -24,7 +24,7 @@ def gradient_rollout(record: AttentionRecord) -> TokenScores:
     """
     if record.attention_gradients is None:
         sentence = "This needs attention gradients: take the record with model.record(text, gradients=True)."
-        raise BadInput(lacking(record, sentence))
+        raise BadInput(say_lacking(record, sentence))
     weights = square_weights(record)
     speaking: Float[Tensor, "layer token token"] = (weights * record.attention_gradients).clamp_min(0).mean(1)
     # in float64, as little is left of float32 beside the one

@@ -109,7 +109,7 @@ def even_weights(record: AttentionRecord) -> Float[Tensor, "layer head query key
     return even.unsqueeze(1).expand(-1, record.weights.shape[1], -1, -1)
 
 
-def normalized(
+def normalize_scores(
     scores: TokenScores,
     record: AttentionRecord,
     normalize: str | None,

@@ -45,7 +45,7 @@ def path_points(steps: int) -> tuple[Float[Tensor, " step"], Float[Tensor, " ste
     return fractions, torch.tensor([0.0, *weights / 2, 0.0], dtype=torch.float32)
 
 
-def integrated(
+def integrate(
     slope: Slope, start: Float[Tensor, "key width"], end: Float[Tensor, "key width"], steps: int, batch_size: int
 ) -> tuple[Float[Tensor, "key width"], float]:
     """The attribution of every dimension, and by how much the function grows from start to end."""
@@ -96,8 +96,8 @@ def integrated_gradients(
         return runner.target_gradients([{**record.inputs, name: point} for point in points], goal)
 
     end = key_embeddings(record, runner)
-    baseline, start, said = _started(record, runner, baseline, end, slope)
-    attributions, change = integrated(slope, start, end, steps, batch_size)
+    baseline, start, said = _start(record, runner, baseline, end, slope)
+    attributions, change = integrate(slope, start, end, steps, batch_size)
     scores = torch.nn.functional.pad(attributions.sum(-1), (record.added_tokens, 0))  # a learned sink is no input
     missed = abs(scores.sum().item() - change)
     sentence = (
@@ -121,7 +121,7 @@ def _goal(record: AttentionRecord, model: Model, target: int | str | None, quant
     return model.target(record.inputs, target, quantity or "logit")
 
 
-def _started(
+def _start(
     record: AttentionRecord, model: Model, baseline: str | None, end: Float[Tensor, "key width"], slope: Slope
 ) -> tuple[str, Float[Tensor, "key width"], tuple[str, ...]]:
     """The baseline by name, its embeddings and what must be said of it; refused before anything long is computed."""

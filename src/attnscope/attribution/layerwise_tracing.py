@@ -11,7 +11,7 @@ from ..record.scores import scores_of
 from .heads import lean_to_first, square_weights
 
 
-def traced(
+def trace_down(
     weights: Float[Tensor, "layer head token token"], readout: Float[Tensor, " token"]
 ) -> Float[Tensor, "layer head token"]:
     """What each head holds at each layer: A^l = A^{l+1} alpha^l, the same head all the way down (Eq. 8, 10)."""
@@ -34,7 +34,7 @@ def layerwise_tracing(record: AttentionRecord, normalize: str | None = None) -> 
     """
     if normalize not in (None, "softmax"):
         raise BadInput(f'normalize is None or "softmax" here, not {normalize!r}.')
-    per_head = traced(square_weights(record), record.readout)
+    per_head = trace_down(square_weights(record), record.readout)
     scores = per_head[0].sum(0)
     return scores_of(
         record,

@@ -6,7 +6,7 @@ from torch import Tensor
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .heads import Heads, checked_layer, normalized, pooled_heads
+from .heads import Heads, checked_layer, normalize_scores, pooled_heads
 
 
 @checked
@@ -27,4 +27,4 @@ def raw(record: AttentionRecord, heads: Heads = "mean", layer: int = -1, normali
             compute_row=lambda layer, query: pooled_heads(weights[[layer]], heads)[0, query],
         )
 
-    return normalized(of(record.weights), record, normalize, of)
+    return normalize_scores(of(record.weights), record, normalize, of)

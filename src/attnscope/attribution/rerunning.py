@@ -17,11 +17,11 @@ def rerunnable(record: AttentionRecord, model: Model | None, method: str) -> Mod
         raise BadInput(f"The method {method} runs the model again: pass the model too.")
     if not record.inputs:
         sentence = f"The method {method} runs the model again, but this record does not hold what the model was given:"
-        raise BadInput(lacking(record, f"{sentence} take it with model.record(text)."))
+        raise BadInput(say_lacking(record, f"{sentence} take it with model.record(text)."))
     return model
 
 
-def lacking(record: AttentionRecord, sentence: str) -> str:
+def say_lacking(record: AttentionRecord, sentence: str) -> str:
     """What a record lacks, in a sentence that says how to take one with it; of words, what to score instead."""
     if record.card.get("level") != "word":
         return sentence

@@ -10,7 +10,7 @@ from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .effective import chosen_attention
-from .heads import Heads, checked_layer, checked_positions, lean_to_first, normalized, pooled_maps, with_residual
+from .heads import Heads, checked_layer, checked_positions, lean_to_first, normalize_scores, pooled_maps, with_residual
 
 
 def rolled_out(
@@ -94,4 +94,4 @@ def rollout(
             compute_per_head=per_head,
         )
 
-    return normalized(of(chosen_attention(record, attention)), record, normalize, of)
+    return normalize_scores(of(chosen_attention(record, attention)), record, normalize, of)

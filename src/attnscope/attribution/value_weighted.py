@@ -11,7 +11,7 @@ from .effective import values_of
 from .heads import Heads, checked_layer, pooled_heads
 
 
-def carried(
+def carry(
     weights: Float[Tensor, "layer head query key"], values: Float[Tensor, "layer head key model_width"]
 ) -> Float[Tensor, "layer head query key"]:
     """The norm of what each key adds to each query: ||alpha f(x)|| = alpha ||f(x)||, f(x) the value after W_O."""
@@ -31,7 +31,7 @@ def value_weighted(record: AttentionRecord, heads: Heads = "mean", layer: int = 
     return scores_of(
         record,
         "value_weighted",
-        record.readout @ pooled_heads(carried(weights[[layer]], values[[layer]]), heads)[0],
-        compute_map=lambda: pooled_heads(carried(weights, values), heads),
-        compute_row=lambda layer, query: pooled_heads(carried(weights[[layer]], values[[layer]]), heads)[0, query],
+        record.readout @ pooled_heads(carry(weights[[layer]], values[[layer]]), heads)[0],
+        compute_map=lambda: pooled_heads(carry(weights, values), heads),
+        compute_row=lambda layer, query: pooled_heads(carry(weights[[layer]], values[[layer]]), heads)[0, query],
     )

@@ -199,7 +199,7 @@ def peak_megabytes(way: str) -> float:
 
 def run_once(way: str) -> float:
     """Run one batch of long sentences: bare, surveyed, or with all attentions kept; the peak in megabytes."""
-    from ..capture.watching import watched
+    from ..capture.watching import watch_model
 
     torch.manual_seed(0)
     implementation = "eager" if way == "keep" else "sdpa"
@@ -212,7 +212,7 @@ def run_once(way: str) -> float:
             readings = [_reading(dice, place, LONG) for place in range(SENTENCES)]
             show = observer(readings, frame, [kind.empty(frame) for kind in STATISTICS.values()])
             layers = iter(range(LAYERS))
-            with watched(model, lambda call: show(next(layers), call.weights)) as run:
+            with watch_model(model, lambda call: show(next(layers), call.weights)) as run:
                 run(input_ids=ids)
         else:
             model(ids, output_attentions=way == "keep")

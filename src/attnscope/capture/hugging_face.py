@@ -26,7 +26,7 @@ from .hub_model import HubModel, Ids, changed_lookups, lookups
 from .reader import Change, Sight
 from .request import Request, Size, checked_request
 from .verifying import SelfCheck, card_of, self_check
-from .watching import Observer, restored, watched
+from .watching import Observer, restored, watch_model
 
 GREEDY_TOKENS = 128
 """How far a decoder goes on by itself where the user gives no target text."""
@@ -185,9 +185,9 @@ class HuggingFaceReader(HubModel):
 def observed_run(model: PreTrainedModel, batch: Mapping[str, Any], observer: Observer, check: SelfCheck | None) -> Any:
     """Run the model while the observer looks on; the check, where there is one, looks first."""
     if check is None:
-        with watched(model, observer) as run:
+        with watch_model(model, observer) as run:
             return run(**batch)
-    with watched(model, check.observer(observer)) as run, check.around():
+    with watch_model(model, check.observer(observer)) as run, check.around():
         output = run(**batch)
     check.finish(output)
     return output
@@ -287,7 +287,7 @@ def checked_generation(options: Mapping[str, Any], seed: int | None) -> dict[str
     return {**chosen, "seed": secrets.randbits(32) if seed is None and chosen["do_sample"] else seed}
 
 
-def generated(reader: HubModel, source: Encoded, max_new_tokens: int, options: Mapping[str, Any]) -> Encoded:
+def generate(reader: HubModel, source: Encoded, max_new_tokens: int, options: Mapping[str, Any]) -> Encoded:
     """The prompt and its continuation, or an encoder-decoder's output, without the end token that closes it."""
     prompt = [] if reader.has_both_sides else source.inputs["input_ids"].tolist()
     read = len(prompt) or 1

@@ -17,7 +17,7 @@ from ..record import AttentionRecord, Target, Text
 from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
-from .hugging_face import HuggingFaceReader, checked_generation, generated, source_of
+from .hugging_face import HuggingFaceReader, checked_generation, generate, source_of
 from .reader import Reader, capture, gradients_again, probabilities_again
 from .request import Estimate, Request, check_names, checked_count, checked_request, estimate_of, refuse_too_large
 from .senses import record_inputs
@@ -242,7 +242,7 @@ class InstrumentedModel:
             raise BadInput(f"{type(self.model).__name__} does not generate text; use record(text).")
         reader = self.hugging_face
         source = source_of(reader, prompt, longest=reader.longest, truncation=cut)
-        written = generated(reader, source, max_new_tokens, generation)
+        written = generate(reader, source, max_new_tokens, generation)
         notes = {"generation": {name: value for name, value in generation.items() if isinstance(value, PLAIN)}}
         if reader.has_both_sides:
             passage = Passage(prompt, source, written, notes=notes)

@@ -38,7 +38,7 @@ from .torch_attention import (
     unfused,
 )
 from .verifying import card_of
-from .watching import evaluated
+from .watching import in_evaluation
 
 IDS = "input_ids"
 MASKS = ("attention_mask", "src_key_padding_mask", "key_padding_mask", "padding_mask")
@@ -212,7 +212,7 @@ class ModuleReader:
         """What the module returns, unwatched."""
         with (
             unfused(),
-            evaluated(self.model, self.model),
+            in_evaluation(self.model, self.model),
             changed_lookup(self.model, self.lookup, batch.get(IDS), change),
         ):
             return self._called(batch)
@@ -221,7 +221,7 @@ class ModuleReader:
         self, batch: Mapping[str, Tensor], passages: Sequence[Passage], request: Request, change: Change | None
     ) -> Sight:
         """The same, with its attention and, where a submodule pools the tokens, its read-out."""
-        with evaluated(self.model, self.model):
+        with in_evaluation(self.model, self.model):
             with (
                 changed_lookup(self.model, self.lookup, batch.get(IDS), change),
                 tapped(self.sources) as taken,

@@ -58,7 +58,7 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 
 @contextmanager
-def evaluated(module: nn.Module, owner: nn.Module) -> Iterator[None]:
+def in_evaluation(module: nn.Module, owner: nn.Module) -> Iterator[None]:
     """Evaluation mode for a while; modes and random state are as before afterwards, come what may.
 
     One at a time for each `owner`: what two threads switched at once could not be put back.
@@ -251,12 +251,12 @@ def implementation_of(model: PreTrainedModel) -> str:
 def restored(model: PreTrainedModel) -> Iterator[None]:
     """Evaluation mode for a while; modes and random state are as before afterwards, come what may."""
     # the model and its body are one: what runs without the head on top must wait too
-    with evaluated(model, model.base_model):
+    with in_evaluation(model, model.base_model):
         yield
 
 
 @contextmanager
-def watched(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[..., Any]]:
+def watch_model(model: PreTrainedModel, observer: Observer) -> Iterator[Callable[..., Any]]:
     """Within this, the function given runs the model and shows each layer's attention to the observer."""
     flash = next((kind for kind in map(type, model.modules()) if FLASH_CLASS.search(kind.__name__)), None)
     if flash is not None:

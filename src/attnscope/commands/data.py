@@ -31,7 +31,7 @@ def list_datasets(place: Place = None, as_json: AsJson = False) -> None:
     """
     found = {name: files_here(name, place) for name in CORPORA}
     if as_json:
-        say(json.dumps([_told(name, files) for name, files in found.items()]))
+        say(json.dumps([_describe(name, files) for name, files in found.items()]))
         return
     from rich.table import Table
 
@@ -52,7 +52,7 @@ def where(name: Name, place: Place = None, as_json: AsJson = False) -> None:
     Example: attnscope data where ud_ewt
     """
     folder = dataset(name, place)
-    say(json.dumps(_told(name, files_here(name, place))) if as_json else str(folder))
+    say(json.dumps(_describe(name, files_here(name, place))) if as_json else str(folder))
 
 
 @data.command()
@@ -151,7 +151,7 @@ def _summary(card: dict[str, Any]) -> str:
     return "\n".join([*lines, f"  Linzen's subset: {card['linzen_subset']}"])
 
 
-def _told(name: str, files: dict[str, Path]) -> dict[str, Any]:
+def _describe(name: str, files: dict[str, Path]) -> dict[str, Any]:
     entry = known(name)
     return {
         "name": name,

@@ -84,9 +84,9 @@ def survey(
             engine_options=engine_options,
         )
     with working(f"Loading {model}"):
-        from ..surveying.passes import measured
+        from ..surveying.passes import measure_corpus
     with tokens_done() as watch:
-        result = measured(model, asked, watch)
+        result = measure_corpus(model, asked, watch)
     written = result.figures(out / "figures", tuple(figures)) if figures else []
     if as_json:
         say(json.dumps({"out": str(out), "card": dict(result.card), "figures": [str(path) for path in written]}))

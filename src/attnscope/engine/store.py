@@ -210,10 +210,10 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], inside: str
         if isinstance(before, Mapping) and isinstance(now, Mapping):
             yield from _differences(before, now, f"{inside}{name} ")
         elif before != now:
-            yield f"{inside}{name} was {_shown(before)}, is now {_shown(now)}"
+            yield f"{inside}{name} was {_quote(before)}, is now {_quote(now)}"
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     if value is None:
         return "not given"

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from ..attribution.comparing import Scores, rounded
+from ..attribution.comparing import Scores, round_scores
 from ..record import AttentionRecord
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -55,7 +55,7 @@ def erasure(scores: Scores, erasable: Sequence[int], lots: Float64[np.ndarray, "
 
     `lots` decides between equal scores, since the order of the text would favour its beginning.
     """
-    values = rounded(scores)
+    values = round_scores(scores)
     order = sorted(erasable, key=lambda position: (-values[position], lots[position]))
     counts = token_counts(len(order))
     return Erasure(

@@ -20,7 +20,7 @@ from ..record.schema import checked
 from .erasure import BASELINES, token_counts
 from .per_text import Figure, Question, figures_of
 from .result import CARD, Trust
-from .tables import tabulated
+from .tables import tabulate
 from .texts import model_and_texts
 
 # What the measurement will cost, told before it runs.
@@ -110,7 +110,7 @@ def trust(
     tokenized = [_tokens(model, text, number, truncate) for number, text in enumerate(given)]
     references = named_methods(against)
     wanted = named_methods(methods) if methods is not None else _reading_methods()
-    asked = _joined(wanted, references)
+    asked = _join_methods(wanted, references)
     options, left_out, depth = _way_to_record(model, given[0], asked, truncate)
     if missing := [why for name, why in left_out.items() if methods is not None or name in references]:
         raise BadInput(missing[0])
@@ -147,9 +147,9 @@ def trust(
     cost = price(lengths, len(asked) + len(BASELINES), running, "gradients" in options)
     tell = None if watch is None else lambda done, _: watch(done, cost)
     figures = _figures(model, given[0], question, options)
-    parts = list(_measured(model, given, question, options, figures, store, tell))
+    parts = list(_measure_parts(model, given, question, options, figures, store, tell))
     values, lengths_of_texts = (torch.cat([part[name] for part in parts]).numpy() for name in ("values", "lengths"))
-    table = tabulated(figures, values, lengths_of_texts, seed)
+    table = tabulate(figures, values, lengths_of_texts, seed)
     result = Trust(table, {**recipe, "left_out": left_out, "cost": str(cost)})
     if folder is not None:
         result.save(folder)
@@ -157,7 +157,7 @@ def trust(
     return result
 
 
-def _measured(
+def _measure_parts(
     model: Model,
     texts: Sequence[Text],
     question: Question,
@@ -213,7 +213,7 @@ def _reading_methods() -> dict[str, Method]:
     return {name: method for name, method in every_method().items() if not runs_model(method)}
 
 
-def _joined(methods: Mapping[str, Method], references: Mapping[str, Method]) -> dict[str, Method]:
+def _join_methods(methods: Mapping[str, Method], references: Mapping[str, Method]) -> dict[str, Method]:
     """Methods and references, each once; a reference is a method like the others, held against the other references."""
     if not references:
         raise BadInput("There is nothing to hold the methods against: give at least one reference.")

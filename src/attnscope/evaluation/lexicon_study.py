@@ -41,7 +41,7 @@ def with_valence(table: pd.DataFrame, matcher: Matcher, tag_of: Callable[[str], 
     return pd.concat([table[["word", "count"]], said, scores], axis=1)
 
 
-def fitted(words: pd.DataFrame, column: str) -> Quadratic:
+def fit_lines(words: pd.DataFrame, column: str) -> Quadratic:
     """The quadratic regression of one column on valence, over all words that the lexicon has."""
     matched = words.dropna(subset=["value"])
     return quadratic(_numbers(matched, "value"), _numbers(matched, column))
@@ -57,7 +57,7 @@ def regressions(words: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
         )
     return pd.DataFrame(
         [
-            {"method": method, "scaling": scaling, **fitted(words, column_of(method, scaling)).to_row()}
+            {"method": method, "scaling": scaling, **fit_lines(words, column_of(method, scaling)).to_row()}
             for method in methods
             for scaling in SCALINGS
         ]
@@ -213,7 +213,7 @@ class LexiconStudy:
         curves, titles = {}, {}
         for method in self.methods:
             column = column_of(method, scaling)
-            fit = fitted(self.words, column)
+            fit = fit_lines(self.words, column)
             valence = np.linspace(fit.lowest, fit.highest, 101)
             curves[column] = (valence, fit.curve(valence))
             titles[column] = f"{method.replace('_', ' ')}\nt = {fit.t[2]:.2f}, {probability(fit.p[2])}"
@@ -270,7 +270,7 @@ def sentences(
     """The study in words: yes or no, what was matched, the shape for each method, how methods agree, what heads do."""
     return [
         answer(regressions),
-        *_matched(card),
+        *_match(card),
         *_shapes(regressions),
         *_agreement(correlations),
         *_heads(heads),
@@ -294,7 +294,7 @@ def answer(regressions: pd.DataFrame) -> str:
     return f"By some methods: {what} by {', '.join(yes)}, but not by {', '.join(no)}, once length is corrected for."
 
 
-def _matched(card: Mapping[str, Any]) -> Iterator[str]:
+def _match(card: Mapping[str, Any]) -> Iterator[str]:
     ways = dict(card["matched"])
     missing = ways.pop("none")
     found = sum(ways.values())

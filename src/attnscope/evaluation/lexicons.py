@@ -281,7 +281,7 @@ def lemmas(word: str) -> Iterator[str]:
             if ending in DOUBLING and not other and _doubles(rest):
                 continue  # "star" has "starring", so that "staring" is not of it
             yield lemma
-            if ending in DOUBLING and not other and _doubled(rest):
+            if ending in DOUBLING and not other and _double(rest):
                 yield rest[:-1]
 
 
@@ -293,25 +293,25 @@ def stem(word: str) -> str:
     (True, True, 'early')
     """
     current = word
-    while word.isalpha() and (shorter := _shortened(current)) != current:
+    while word.isalpha() and (shorter := _shorten(current)) != current:
         current = shorter
     return current
 
 
-def _shortened(word: str) -> str:
+def _shorten(word: str) -> str:
     """A word without one ending, if enough of it stays."""
     for ending, other in STEMMED.items():
         rest = word.removesuffix(ending)
         if rest == word or (ending == "s" and rest.endswith("s")):
             continue
-        rest = rest[:-1] if ending in DOUBLING and _doubled(rest) else rest + other
+        rest = rest[:-1] if ending in DOUBLING and _double(rest) else rest + other
         # a final e tells short words apart: quit and quite
         if len(rest) >= SHORTEST_STEM + (ending == "e") and VOWELS & set(rest):
             return rest
     return word
 
 
-def _doubled(word: str) -> bool:
+def _double(word: str) -> bool:
     """Whether a word ends in a doubled consonant, as before an ending."""
     return len(word) > 2 and word[-1] == word[-2] and word[-1] not in VOWELS
 

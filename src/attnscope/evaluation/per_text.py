@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attribution.blank_out import blanked
+from ..attribution.blank_out import blank_rows
 from ..attribution.choosing import Method, score
 from ..attribution.comparing import Scores, kendall, spearman, top_overlap
 from ..attribution.rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids
@@ -149,7 +149,7 @@ def probabilities_without(
     for start in range(0, len(erased), batch_size):
         batch = erased[start : start + batch_size]
         variants = [
-            {**record.inputs, name: blanked(embeddings, blanks, input_positions(record, sorted(positions)))}
+            {**record.inputs, name: blank_rows(embeddings, blanks, input_positions(record, sorted(positions)))}
             for positions in batch
         ]
         found.update(zip(batch, model.probabilities(variants, batch_size)[:, outcome].tolist(), strict=True))

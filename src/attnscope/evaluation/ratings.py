@@ -16,7 +16,7 @@ from .lexicon_study import CARD, LexiconStudy, correlations, regressions, with_v
 from .lexicons import NEGATIVE, POSITIVE, VADER, Lexicon, Matcher, counted_ways, read_lexicon
 from .regression import FEWEST, statsmodels_api
 from .texts import model_and_texts
-from .word_methods import WHAT, Asked, Watch, asked_of, measured, store_of
+from .word_methods import WHAT, Asked, Watch, asked_of, measure_words, store_of
 
 
 def lexicon(
@@ -95,7 +95,7 @@ def lexicon(
         store.clear()
         return finished
     _check_words(asked, matcher)
-    found = measured(model, asked, store, watch)
+    found = measure_words(model, asked, store, watch)
     words = with_valence(found.words.table(minimum_count), matcher, tag_of)
     names = list(found.words.methods)
     study = LexiconStudy(

@@ -39,7 +39,7 @@ def buckets(lengths: Int64[np.ndarray, " text"]) -> Iterator[tuple[str, Int64[np
         low, high = high + 1, 2 * high
 
 
-def tabulated(
+def tabulate(
     figures: Sequence[Figure],
     values: Float64[np.ndarray, "text figure"],
     lengths: Int64[np.ndarray, " text"],

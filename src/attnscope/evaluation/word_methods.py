@@ -88,7 +88,7 @@ def chosen_methods(methods: Sequence[str | Method] | None) -> dict[str, WordMeth
     return chosen
 
 
-def planned(
+def plan_methods(
     model: Model, text: Text, methods: Mapping[str, WordMethod], record: Mapping[str, Any], *, all_needed: bool
 ) -> Plan:
     """What the model serves of these methods, told from one text; `record` are options of every record.
@@ -223,7 +223,7 @@ def asked_of(
     return asked if tag_of is None else Asked(given, methods, batch_size, truncate, recipe, tags, tag_of)
 
 
-def measured(model: Model, asked: Asked, store: Store, watch: Watch | None) -> Measured:
+def measure_words(model: Model, asked: Asked, store: Store, watch: Watch | None) -> Measured:
     """The sums over all texts, batch by batch; those that the store has are not computed again.
 
     A batch is recorded by itself and sums are added in the order of the texts, so that it does not matter at which part
@@ -231,7 +231,7 @@ def measured(model: Model, asked: Asked, store: Store, watch: Watch | None) -> M
     """
     options = {"truncate": asked.truncate}
     needed = asked.methods is not None
-    plan = planned(model, asked.texts[0], chosen_methods(asked.methods), options, all_needed=needed)
+    plan = plan_methods(model, asked.texts[0], chosen_methods(asked.methods), options, all_needed=needed)
     words, heads = WordTally(plan.methods), HeadTally(asked.tags, plan.heads)
     done = 0
     if (kept := store.find(TALLY)) is not None:
@@ -314,7 +314,7 @@ def word_scores(
     if folder is not None and (folder / CARD).exists():
         check_recipe(folder, WHAT, read_card(folder / CARD), asked.recipe)
         return read_table(folder / WORDS)
-    found = measured(model, asked, store, watch)
+    found = measure_words(model, asked, store, watch)
     table = found.words.table(minimum_count)
     if folder is not None:
         write_table(folder / WORDS, table)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from ..attribution.layerwise_tracing import traced
+from ..attribution.layerwise_tracing import trace_down
 from ..record import AttentionRecord, Model, Text
 from ..record.words import word_groups, word_labels
 
@@ -124,8 +124,8 @@ def even_attention(record: AttentionRecord) -> Float[Tensor, "1 token token"]:
 def heads_and_chance(record: AttentionRecord) -> Float64[np.ndarray, "head_or_chance token"]:
     """What each head has brought down to the input tokens (A^1_h of wu2020), and last what even attention brings."""
     readout = record.readout.double()
-    heads = traced(record.weights.double(), readout)[0]
-    chance = traced(even_attention(record).expand(len(record.layers), -1, -1, -1), readout)[0]
+    heads = trace_down(record.weights.double(), readout)[0]
+    chance = trace_down(even_attention(record).expand(len(record.layers), -1, -1, -1), readout)[0]
     found: Float64[np.ndarray, "head_or_chance token"] = torch.cat([heads, chance]).numpy()
     return found
 

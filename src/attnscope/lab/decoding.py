@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..capture.watching import evaluated
+from ..capture.watching import in_evaluation
 from ..errors import BadInput
 
 if TYPE_CHECKING:  # which writes by this file
@@ -41,7 +41,7 @@ def beam_search(
     """
     if beams < 1 or longest < 1:
         raise BadInput(f"Decoding needs at least one beam and one word, not {beams} and {longest}.")
-    with torch.no_grad(), evaluated(model, model):
+    with torch.no_grad(), in_evaluation(model, model):
         encoded = _repeated(model.encode(source, real), beams)
         return _searched(model, encoded, len(source), beams, longest)
 

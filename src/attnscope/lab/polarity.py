@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..capture.watching import evaluated
+from ..capture.watching import in_evaluation
 from .data.packed import PackedTexts
 from .models.attention_classifier import AttentionClassifier
 
@@ -30,7 +30,7 @@ class WordScores:
 
 def global_scores(model: AttentionClassifier) -> WordScores:
     """Each word as the model reads it alone, as a text of one word; only an LSTM would read it otherwise elsewhere."""
-    with torch.no_grad(), evaluated(model, model):
+    with torch.no_grad(), in_evaluation(model, model):
         found = [scores_alone(model, vectors) for vectors in model.embeddings.weight.split(WORDS)]
     polarity, attention = (torch.cat(parts) for parts in zip(*found, strict=True))
     return WordScores(polarity, attention)
@@ -49,7 +49,7 @@ def local_scores(model: AttentionClassifier, texts: PackedTexts) -> WordScores:
     words = len(model.vocabulary)
     polarity = torch.zeros(words, model.output.out_features, dtype=torch.double)
     attention = torch.zeros(words, dtype=torch.double)
-    with torch.no_grad(), evaluated(model, model):
+    with torch.no_grad(), in_evaluation(model, model):
         for ids, real in padded_batches(texts, TEXTS):
             values, scores = model.values_and_scores(model.embeddings(ids), real)
             polarity.index_add_(0, ids[real], (values[real] @ model.output.weight.T).double())
@@ -62,7 +62,7 @@ def mean_attention_weights(model: AttentionClassifier, texts: PackedTexts) -> Fl
     """The mean weight α of each word over its occurrences in these texts (Fig. 5); not a number where it has none."""
     words = len(model.vocabulary)
     weights = torch.zeros(words, dtype=torch.double)
-    with torch.no_grad(), evaluated(model, model):
+    with torch.no_grad(), in_evaluation(model, model):
         for ids, real in padded_batches(texts, TEXTS):
             weights.index_add_(0, ids[real], model.weights(ids, real)[real].double())
     return weights / _counts(texts, words)

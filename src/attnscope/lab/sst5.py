@@ -65,12 +65,12 @@ def train_on_trees(
 
     def begin() -> Lesson[SentimentTransformer]:
         splits = splits_of()
-        return sst5_lesson(splits, source, pace, untrained(splits, vectors, **(settings or {})))
+        return sst5_lesson(splits, source, pace, make_model(splits, vectors, **(settings or {})))
 
     return learn_into(out, begin, seed, resume)
 
 
-def untrained(
+def make_model(
     splits: Mapping[str, Sequence[SentimentTree]], vectors: str | Path | None, **settings: Any
 ) -> SentimentTransformer:
     """A model that knows the words of these sentences."""

@@ -148,10 +148,10 @@ class TokenScores:
 
     def __rich__(self) -> "Text":
         """The tokens on the colour of their scores, for rich's `print`."""
-        from ..terminal import coloured
+        from ..terminal import paint_token
 
         scores = self.scores.abs().tolist()
-        return coloured(readable(self.tokens), self.special, scores, max(scores, default=0.0))
+        return paint_token(readable(self.tokens), self.special, scores, max(scores, default=0.0))
 
     def _repr_html_(self) -> str:
         caption = " ".join(["Ink is linear from 0 to the largest score.", *self.warnings])

@@ -23,7 +23,7 @@ def answer_html(record: AttentionRecord, comparison: Comparison, trust: Trust | 
     """The text, its prediction, the words that carried it by the method to be trusted most, and what to make of it."""
     method, why = most_trusted(comparison, trust)
     return (
-        f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}{_explained(record)}"
+        f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}{_explain(record)}"
         f"<p>{escape(carried_words(comparison, method))} {escape(why)}</p>"
         f"<p class=quiet>{escape(resting_words(record))}</p>"
     )
@@ -82,7 +82,7 @@ def _not_shown(record: AttentionRecord) -> str:
     return ""
 
 
-def _explained(record: AttentionRecord) -> str:
+def _explain(record: AttentionRecord) -> str:
     """Which outcome the methods were asked about, where it is not the predicted one."""
     if record.target is None or record.target.index is None or not record.prediction:
         return ""
@@ -103,24 +103,24 @@ def carried_words(comparison: Comparison, method: str) -> str:
         for name, value, special in zip(shown(words.tokens), words.scores.tolist(), words.special, strict=True)
         if not special and abs(value) >= LEAST_NAMED
     ]
-    by = f"By {method.replace('_', '-')}{_measured(scores)}"
+    by = f"By {method.replace('_', '-')}{_describe_trust(scores)}"
     if not named:
         return noise or f"{by} no word of the text matters."
     summed = " (the sum over its tokens)" if len(words.tokens) < len(scores.tokens) else ""
     if has_sign(scores) and any(value < 0 for _, value in named):
         speaking = {"for it": [word for word in named if word[1] > 0], "against it": [w for w in named if w[1] < 0]}
-        parts = [f"{side}: {_told(some)}" for side, some in speaking.items() if some]
+        parts = [f"{side}: {_describe(some)}" for side, some in speaking.items() if some]
         return f"{noise}{by} these words speak {'; '.join(parts)}{summed}."
     verb = "moved" if noise else "carried"
-    return f"{noise}{by} these words {verb} it most: {_told(named)}{summed}."
+    return f"{noise}{by} these words {verb} it most: {_describe(named)}{summed}."
 
 
-def _measured(scores: TokenScores) -> str:
+def _describe_trust(scores: TokenScores) -> str:
     """The unit, where it is not the usual one."""
     return ", on log-odds," if any("log-odds" in warning for warning in scores.warnings) else ""
 
 
-def _told(words: list[tuple[str, float]]) -> str:
+def _describe(words: list[tuple[str, float]]) -> str:
     """The largest of these, with their scores."""
     best = sorted(words, key=lambda word: -abs(word[1]))[:WORDS_NAMED]
     return ", ".join(f"“{name}” {value:.3f}".replace("-", "−") for name, value in best)

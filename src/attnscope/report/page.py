@@ -66,7 +66,7 @@ def _contents(texts: Texts, trust: Trust | None) -> tuple[list[Item], str, str]:
     several = list(texts) if isinstance(texts, Sequence) else [texts]
     if not several:
         raise BadInput("A report needs at least one text.")
-    explained = [_explained(text) for text in several]
+    explained = [_explain(text) for text in several]
     budget = max(PAGE_BUDGET // len(explained), LEAST_BUDGET)
     items = [item for record, comparison in explained for item in _items(record, comparison, trust, budget)]
     models = dict.fromkeys(str(record.card.get("model") or "weights of no known model") for record, _ in explained)
@@ -79,7 +79,7 @@ def _contents(texts: Texts, trust: Trust | None) -> tuple[list[Item], str, str]:
     return items, title, f"<p class=quiet>{escape(made)}</p>"
 
 
-def _explained(text: AttentionRecord | Explanation) -> tuple[AttentionRecord, Comparison]:
+def _explain(text: AttentionRecord | Explanation) -> tuple[AttentionRecord, Comparison]:
     if isinstance(text, Explanation):
         return text.record, text.comparison
     return text, compare(text)

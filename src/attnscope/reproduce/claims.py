@@ -194,13 +194,13 @@ def rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
     ]
     return tuple(
         line.spell(judge, label)
-        for each, together in _grouped(lines)
+        for each, together in _group(lines)
         for label in each or (None,)
         for line, judge in together
     )
 
 
-def _grouped(lines: Sequence[tuple[_Line, Judge]]) -> Iterator[tuple[tuple[str, ...], list[tuple[_Line, Judge]]]]:
+def _group(lines: Sequence[tuple[_Line, Judge]]) -> Iterator[tuple[tuple[str, ...], list[tuple[_Line, Judge]]]]:
     for each, together in groupby(lines, key=lambda pair: pair[0].each):
         yield each, list(together)
 
@@ -252,7 +252,7 @@ class Evidence:
 def claims_blocks(claims: Sequence[Claim]) -> list[Block]:
     """The claims at one glance."""
     rows: list[Sequence[Inline]] = [
-        [said(claim), claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
+        [name_claim(claim), claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
         for claim in claims
     ]
     return [
@@ -262,7 +262,7 @@ def claims_blocks(claims: Sequence[Claim]) -> list[Block]:
     ]
 
 
-def said(claim: Claim) -> Inline:
+def name_claim(claim: Claim) -> Inline:
     """A claim as a sentence, with the name by which files know it."""
     return [f"{claim.claimed} ", Code(claim.id)]
 

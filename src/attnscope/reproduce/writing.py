@@ -10,7 +10,7 @@ import pandas as pd
 from ..errors import BadInput
 from ..files import written_atomically
 from ..views.printing import Plot
-from .claims import CLAIMS, NOTHING, Claim, claims_json, count, read_claims, said
+from .claims import CLAIMS, NOTHING, Claim, claims_json, count, name_claim, read_claims
 from .document import Block, Document, Figure, Heading, Link, Paragraph, Strong, Table, Words
 from .markdown import markdown_of
 from .page import page_of
@@ -116,7 +116,8 @@ def compare(
             raise BadInput(f"{name} is no reproduction of the same paper as the others: its claims are not theirs.")
     together = [_together({name: of_run[place] for name, of_run in claims.items()}) for place in range(len(ids))]
     rows: list[Sequence[Words]] = [
-        [said(together[place]), *(_short(of_run[place]) for of_run in claims.values())] for place in range(len(ids))
+        [name_claim(together[place]), *(_short(of_run[place]) for of_run in claims.values())]
+        for place in range(len(ids))
     ]
     counts: list[Sequence[Words]] = [[name, count(of_run), _link(out, runs[name])] for name, of_run in claims.items()]
     blocks: list[Block] = [

@@ -16,7 +16,7 @@ from .patterns import Patterns
 from .reading import Null, Reading, checked_null
 from .role_exemplars import RoleExemplars
 from .roles import FAMILIES, NEEDED, role_symbol, roles
-from .statistic import PARSE, TAGS, Accumulator, Caption, Statistic, merged, with_errors
+from .statistic import PARSE, TAGS, Accumulator, Caption, Statistic, merge_all, with_errors
 from .variability import Variability
 
 STATISTICS: dict[str, type[Any]] = {
@@ -53,7 +53,7 @@ __all__ = [
     "RoleExemplars",
     "Statistic",
     "checked_null",
-    "merged",
+    "merge_all",
     "observer",
     "role_symbol",
     "roles",

@@ -66,7 +66,7 @@ def pairs_of_role(role: str, batch: Batch) -> Bool[Tensor, "sentence query key"]
     if role in offsets:
         return (place.unsqueeze(1) - place == offsets[role]).expand_as(batch.kept)
     if role in REPEATS.values():
-        return _marked(batch.repeated if role == REPEATS["repeated"] else batch.induction, batch)
+        return _mark(batch.repeated if role == REPEATS["repeated"] else batch.induction, batch)
     for number, tag in enumerate(batch.frame.tags):
         words, of_tag = TAG_NAMES.get(tag, tag), batch.tags == number
         if role in (f"to {words}", f"from {words}"):
@@ -78,7 +78,7 @@ def pairs_of_role(role: str, batch: Batch) -> Bool[Tensor, "sentence query key"]
     return torch.zeros_like(batch.kept)
 
 
-def _marked(pairs: Pairs, batch: Batch) -> Bool[Tensor, "sentence query key"]:
+def _mark(pairs: Pairs, batch: Batch) -> Bool[Tensor, "sentence query key"]:
     marks = torch.zeros_like(batch.kept)
     marks[pairs.sentence, pairs.query, pairs.key] = True
     return marks

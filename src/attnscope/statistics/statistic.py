@@ -140,7 +140,7 @@ def _spread(numbers: Tensor, like: Float64[Tensor, "label layer head"]) -> np.nd
 Kind = TypeVar("Kind", bound=Accumulator)
 
 
-def merged(groups: Sequence[Kind], like: Kind | None = None) -> Kind:
+def merge_all(groups: Sequence[Kind], like: Kind | None = None) -> Kind:
     """All groups together, in their order; `like` gives the labels that shall be there in any case."""
     whole: Kind = (groups[0] if like is None else like).blank()
     for group in groups:
@@ -152,7 +152,7 @@ def with_errors(
     groups: Sequence[Statistic], table_of: Callable[[Statistic], pd.DataFrame | None]
 ) -> pd.DataFrame | None:
     """The table of all groups together, with a standard error behind each column that has one; NaN for one group."""
-    whole = merged(groups)
+    whole = merge_all(groups)
     table = table_of(whole)
     if table is None:
         return None
@@ -171,11 +171,11 @@ def _leaving_one_out(groups: Sequence[Kind], whole: Kind) -> list[Kind]:
     """Each time all groups but one: what stands before it and what stands behind it."""
     before = [whole.blank()]
     for group in groups[:-1]:
-        before.append(merged([before[-1], group], whole))
+        before.append(merge_all([before[-1], group], whole))
     behind = [whole.blank()]
     for group in reversed(groups[1:]):
-        behind.insert(0, merged([group, behind[0]], whole))
-    return [merged([left, right], whole) for left, right in zip(before, behind, strict=True)]
+        behind.insert(0, merge_all([group, behind[0]], whole))
+    return [merge_all([left, right], whole) for left, right in zip(before, behind, strict=True)]
 
 
 def _jackknife(values: Sequence[np.ndarray]) -> np.ndarray | None:

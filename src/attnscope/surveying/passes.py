@@ -20,7 +20,7 @@ from ..errors import BadInput
 from ..numerals import counted
 from ..progress import CorpusProgress, Watch
 from ..record.attention import Stack
-from ..statistics import ROLE_EXEMPLARS, ROLES, Null, RoleExemplars, merged, roles, with_errors
+from ..statistics import ROLE_EXEMPLARS, ROLES, Null, RoleExemplars, merge_all, roles, with_errors
 from ..syntax import Corpus, Sentence
 from .plan import Asked
 from .result import Survey
@@ -194,14 +194,14 @@ READ_FOR_CASES = 200
 """Cases of roles are looked for in so many texts, so that they cost little beside the survey."""
 
 
-def measured(model: Any, asked: Asked, watch: Watch | None) -> Survey:
+def measure_corpus(model: Any, asked: Asked, watch: Watch | None) -> Survey:
     """The survey that is asked, of a loaded model or one by its name or folder."""
     loaded = model if isinstance(model, InstrumentedModel) else load(model)
     loaded.hugging_face  # noqa: B018 - a torch module is refused before anything is read
     null = null_for(loaded, asked.null)
     recipe = {"model": identity(loaded), **asked.recipe(null)}
     if asked.folder is not None and (asked.folder / CARD).exists():
-        return _finished(asked.folder, recipe, asked)
+        return _read_finished(asked.folder, recipe, asked)
     job = _job(asked, loaded, null)
     passes = Passes(
         corpus=asked.corpus,
@@ -249,7 +249,7 @@ def _job(asked: Asked, model: InstrumentedModel, null: Null) -> Job:
     )
 
 
-def _finished(folder: Path, recipe: Mapping[str, Any], asked: Asked) -> Survey:
+def _read_finished(folder: Path, recipe: Mapping[str, Any], asked: Asked) -> Survey:
     """The survey that a folder holds, if it is the one that is asked for."""
     finished = Survey.load(folder)
     check_recipe(folder, "survey", finished.card, recipe)
@@ -291,7 +291,7 @@ def _all_passes(passes: Passes, job: Job) -> tuple[Fold, dict[str, list[Any]]]:
     again = {name: kind.second_pass for name, kind in job.statistics.items() if kind.second_pass is not None}
     if not again or not first.groups:
         return first, first.groups
-    before = {name: merged(first.groups[name]) for name in again}
+    before = {name: merge_all(first.groups[name]) for name in again}
     second = passes.run(2, replace(job, statistics=again, before=before))
     return first, {**first.groups, **second.groups}
 

@@ -61,6 +61,6 @@ def survey(
         threads=threads,
         engine_options=engine_options,
     )
-    from .passes import measured  # what runs models takes seconds to import, and a slip is told before
+    from .passes import measure_corpus  # what runs models takes seconds to import, and a slip is told before
 
-    return measured(model, asked, watch)
+    return measure_corpus(model, asked, watch)

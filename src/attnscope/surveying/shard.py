@@ -84,7 +84,7 @@ class ShardWorker:
                 skipped[error.reason] += 1
         frame = self._frame([reading for reading, _ in read])
         statistics = self.job.fresh(frame)
-        for batch in self._batches(self._shortened(read)):
+        for batch in self._batches(self._shorten(read)):
             observe = observer([reading for reading, _ in batch], frame, list(statistics.values()))
             stream(self.body, [encoded for _, encoded in batch], self.job.stack, observe)
         return {
@@ -114,14 +114,14 @@ class ShardWorker:
             shape.layers, shape.heads, shape.causal, self.job.null, tuple(sorted(tags)), tuple(sorted(relations))
         )
 
-    def _shortened(self, read: list[tuple[Reading, Encoded]]) -> list[tuple[Reading, Encoded]]:
+    def _shorten(self, read: list[tuple[Reading, Encoded]]) -> list[tuple[Reading, Encoded]]:
         """In a causal model the first tokens are attended to as if nothing followed: then nothing needs to."""
         length, null = self.job.first_tokens, self.job.null
         from_the_end = not isinstance(null, str) and min(null) < 0  # which would be another token of a shorter text
         if length is None or not self.shape.causal or from_the_end:
             return read
         ends = [first_counted(reading, null) + length for reading, _ in read]
-        return [(reading.cut(end), _cut(encoded, end)) for end, (reading, encoded) in zip(ends, read, strict=True)]
+        return [(reading.cut(end), _cut_text(encoded, end)) for end, (reading, encoded) in zip(ends, read, strict=True)]
 
     def _batches(self, read: Sequence[tuple[Reading, Encoded]]) -> Iterator[list[tuple[Reading, Encoded]]]:
         """Sentences of like length, so many that padding included they stay within the budget."""
@@ -146,7 +146,7 @@ def _without_token(reading: Reading) -> int:
     return len(reading.sentence) - len({word for word in reading.words if word is not None})
 
 
-def _cut(encoded: Encoded, length: int) -> Encoded:
+def _cut_text(encoded: Encoded, length: int) -> Encoded:
     inputs = {name: ids[:length] for name, ids in encoded.inputs.items()}
     return Encoded(inputs, encoded.tokens[:length], encoded.word_ids[:length], encoded.special[:length])
 

@@ -104,8 +104,8 @@ def sentences_of(
     >>> dogs.size, [sentence.words for sentence in dogs]
     (2, [('the', 'dog', 'sleeps'), ('dogs', 'sleep')])
     """
-    found = _opened(corpus, split=split, column=column, kind=kind, limit=limit)
-    found = _parsed_by(_limited(found, limit), parser)
+    found = _open(corpus, split=split, column=column, kind=kind, limit=limit)
+    found = _parsed_by(_limit(found, limit), parser)
     if next(found.items(), None) is None:
         raise BadInput(f"There is no sentence in {found.name}.")
     return found
@@ -117,7 +117,7 @@ def texts_of(corpus: object, *, limit: int | None = None, kind: str | None = Non
     >>> texts_of(["the  dog sleeps", ["dogs", "sleep"]])
     ['the  dog sleeps', 'dogs sleep']
     """
-    found = _limited(_opened(corpus, split=None, column=None, kind=kind, limit=limit), limit)
+    found = _limit(_open(corpus, split=None, column=None, kind=kind, limit=limit), limit)
     texts = [item if isinstance(item, str) else item.text for item in found.items()]
     if not texts:
         raise BadInput(f"There is no text in {found.name}.")
@@ -136,7 +136,7 @@ def names_a_file(text: str) -> bool:
         return False
 
 
-def _opened(corpus: object, *, split: str | None, column: str | None, kind: str | None, limit: int | None) -> Corpus:
+def _open(corpus: object, *, split: str | None, column: str | None, kind: str | None, limit: int | None) -> Corpus:
     """The corpus as it is written: its items may be texts, whether or not there is a parser."""
     if limit is not None:
         check_number("limit", limit, 1)
@@ -244,7 +244,7 @@ def _items(things: Iterable[Any]) -> Items:
             yield Sentence(tuple(thing))
         else:
             raise BadInput(
-                f"Item {number} of the corpus is {_shown(thing)}: give a sentence, a text, or a list of words."
+                f"Item {number} of the corpus is {_quote(thing)}: give a sentence, a text, or a list of words."
             )
 
 
@@ -256,11 +256,11 @@ def _strings(thing: object) -> Iterable[str]:
     return (part for part in found if isinstance(part, str))
 
 
-def _shown(thing: object) -> str:
+def _quote(thing: object) -> str:
     return f"a {type(thing).__name__}" if thing or not isinstance(thing, list | tuple) else "an empty list"
 
 
-def _limited(corpus: Corpus, limit: int | None) -> Corpus:
+def _limit(corpus: Corpus, limit: int | None) -> Corpus:
     if limit is None:
         return corpus
     size = None if corpus.size is None else min(corpus.size, limit)

@@ -83,7 +83,7 @@ def head_statistics(record: AttentionRecord) -> HeadStatistics:
     quiet = set(sets.get("quiet", []))
     distances = torch.tensor([[abs(row - key) for key in range(sees.shape[1])] for row in rows]).reshape(sees.shape)
 
-    def measured(weights: Float[Tensor, "head row key"]) -> dict[str, Float[Tensor, " head"]]:
+    def measure_heads(weights: Float[Tensor, "head row key"]) -> dict[str, Float[Tensor, " head"]]:
         found = {"entropy": -torch.special.xlogy(weights, weights).sum(-1).mean(-1)}
         if record.stack != "cross":
             found["distance"] = (weights * distances).sum(-1).mean(-1)
@@ -96,9 +96,9 @@ def head_statistics(record: AttentionRecord) -> HeadStatistics:
         found["largest"] = weights.amax((-2, -1)) if rows else torch.full((len(weights),), torch.nan)
         return found
 
-    by_layer = [measured(layer[:, rows]) for layer in record.weights]
+    by_layer = [measure_heads(layer[:, rows]) for layer in record.weights]
     measures = {name: torch.stack([layer[name] for layer in by_layer]) for name in by_layer[0]}
-    alike = {name: float(value) for name, value in measured(uniform.unsqueeze(0)).items()}
+    alike = {name: float(value) for name, value in measure_heads(uniform.unsqueeze(0)).items()}
     roles, shares = _roles(measures, alike)
     return HeadStatistics(
         figures={name: measures[name] for name in TITLES if name in measures},

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.data.examples_file import most_frequent, spelled, with_tags_for_rare
+from attnscope.lab.data.examples_file import most_frequent, spell_word, with_tags_for_rare
 
 
 def test_ties_are_cut_the_same_way_whatever_the_order_of_counting() -> None:
@@ -30,7 +30,7 @@ def test_a_vocabulary_has_words() -> None:
 
 
 def test_words_are_spelled_as_in_linzen() -> None:
-    assert [spelled(word, tag) for word, tag in (("Don", "NNP"), ("“", "``"), ('"', "''"), ("(", "-LRB-"))] == [
+    assert [spell_word(word, tag) for word, tag in (("Don", "NNP"), ("“", "``"), ('"', "''"), ("(", "-LRB-"))] == [
         "don",
         "``",
         "''",

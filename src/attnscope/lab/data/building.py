@@ -21,7 +21,7 @@ from .examples_file import (
     most_frequent,
     read_words,
     sha256_of,
-    spelled,
+    spell_word,
     with_tags_for_rare,
     words_of,
     write_card,
@@ -96,7 +96,7 @@ class Finder:
             tags = sentence.fine_tags
             if tags is None:
                 raise BadInput(f"{sentence.text!r} has no Penn tags: give a treebank with XPOS or features, or text.")
-            words = [spelled(word, tag) for word, tag in zip(sentence.words, tags, strict=True)]
+            words = [spell_word(word, tag) for word, tag in zip(sentence.words, tags, strict=True)]
             counts.update(words)
             sentences += 1
             pairs = list(_chosen(sentence, words, left_out) if marked is None else [_with_subject(sentence, marked)])

@@ -148,10 +148,10 @@ HIDDEN = "<unk>"
 QUOTES = {"``", "''"}
 
 
-def spelled(word: str, tag: str) -> str:
+def spell_word(word: str, tag: str) -> str:
     """The word as the data writes it: in lower case, and quotation marks as Penn does.
 
-    >>> spelled("The", "DT"), spelled('"', "``")
+    >>> spell_word("The", "DT"), spell_word('"', "``")
     ('the', '``')
     """
     return tag if tag in QUOTES else word.lower()

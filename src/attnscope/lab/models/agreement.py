@@ -125,7 +125,7 @@ class AgreementTransformer(nn.Module):
             hidden = block(hidden, real)
         return self.classifier(self.norm(hidden)[:, 0])  # type: ignore[no-any-return]
 
-    def framed(self, words: Sequence[str]) -> list[str]:
+    def add_frame(self, words: Sequence[str]) -> list[str]:
         """The words with what stands around them.
 
         A word that nobody knows is shown as it is; the model reads [UNK].
@@ -138,7 +138,7 @@ class AgreementTransformer(nn.Module):
         words = text.split() if isinstance(text, str) else list(text)
         if not words:
             raise BadInput("The text is empty; give at least one word.")
-        tokens = self.framed(words)
+        tokens = self.add_frame(words)
         return Tokenized(
             tokens=tokens,
             inputs=self.vocabulary.encode(tokens),
@@ -148,7 +148,7 @@ class AgreementTransformer(nn.Module):
 
     def batch(self, sentences: Sequence[Sequence[str]]) -> dict[str, Tensor]:
         """What `forward` takes for several sentences, each given as the words before its verb."""
-        ids, real = self.vocabulary.pad([self.vocabulary.encode(self.framed(words)) for words in sentences])
+        ids, real = self.vocabulary.pad([self.vocabulary.encode(self.add_frame(words)) for words in sentences])
         return {"input_ids": ids, "attention_mask": real}
 
     def instrumented(self) -> InstrumentedModel:

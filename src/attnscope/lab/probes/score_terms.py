@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
-from ...capture.watching import evaluated
+from ...capture.watching import in_evaluation
 from ...errors import BadInput
 from ..data.packed import PackedTexts
 from ..models.attention_classifier import AttentionClassifier
@@ -271,7 +271,7 @@ def group_terms(
     It takes one backward pass for each word and score, so choose few words.
     """
     chosen = torch.as_tensor(tokens, dtype=torch.long)
-    with torch.enable_grad(), evaluated(model, model):
+    with torch.enable_grad(), in_evaluation(model, model):
         slopes = loss_slopes(model, texts, penalty=penalty, penalty_kind=penalty_kind)
         own = slopes.pop("embeddings.weight")[chosen]
         shared = {name: weights for name, weights in model.named_parameters() if name in slopes}

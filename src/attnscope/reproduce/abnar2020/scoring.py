@@ -14,7 +14,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from ...attribution import blank_out, flow, gradient, raw, rollout
-from ...attribution.comparing import ranks, rounded
+from ...attribution.comparing import ranks, round_scores
 from ...engine import Store
 from ...evaluation.erasure import position_scores, random_scores
 from ...evaluation.tables import interval, means, resampled_means
@@ -137,7 +137,7 @@ def dense_ranks(scores: Float[np.ndarray, " token"]) -> Int64[np.ndarray, " toke
     >>> dense_ranks(np.array([0.2, 0.7, 0.2, 0.9]))
     array([1, 2, 1, 3])
     """
-    places: Int64[np.ndarray, " token"] = np.unique(rounded(scores), return_inverse=True)[1] + 1
+    places: Int64[np.ndarray, " token"] = np.unique(round_scores(scores), return_inverse=True)[1] + 1
     return places
 
 
@@ -276,7 +276,7 @@ def _saturation(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
 
 def _tie_shares(flows: Float64[np.ndarray, "layer token"]) -> Float64[np.ndarray, " layer"]:
     """The share of tokens whose flow another token has too."""
-    found = [np.unique(rounded(row), return_inverse=True, return_counts=True) for row in flows]
+    found = [np.unique(round_scores(row), return_inverse=True, return_counts=True) for row in flows]
     return np.array([(count[place] > 1).mean() for _, place, count in found])
 
 
@@ -359,6 +359,6 @@ def share_of_top(scores: Float64[np.ndarray, " word"], place: int) -> float:
     >>> share_of_top(np.array([0.5, 0.5, 0.1]), 0), share_of_top(np.array([0.5, 0.5, 0.1]), 2)
     (0.5, 0.0)
     """
-    values = rounded(scores)
+    values = round_scores(scores)
     highest = values == values.max()
     return float(highest[place] / highest.sum())

@@ -16,7 +16,7 @@ from torch import Tensor
 from ...capture import InstrumentedModel, load
 from ...capture.encoding import by_length
 from ...capture.hugging_face import source_of
-from ...capture.watching import evaluated
+from ...capture.watching import in_evaluation
 from ...engine import UNFINISHED, Store
 from ...errors import BadInput
 from ...lab.batches import order_of_epoch
@@ -333,7 +333,7 @@ def word_states(model: InstrumentedModel, texts: Sequence[list[str]]) -> list[Fl
     reader = model.hugging_face
     sources = [source_of(reader, words, longest=reader.longest) for words in texts]
     found: dict[int, Tensor] = {}
-    with torch.no_grad(), evaluated(model.model, model.model):
+    with torch.no_grad(), in_evaluation(model.model, model.model):
         for batch in by_length([len(source) for source in sources], BATCH if reader.takes_padding else 1):
             hidden = model.model(**reader.batched([sources[place].inputs for place in batch])).last_hidden_state
             for place, states in zip(batch, hidden.float().cpu(), strict=True):

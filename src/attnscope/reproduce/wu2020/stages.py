@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...attribution.layerwise_tracing import traced
+from ...attribution.layerwise_tracing import trace_down
 from ...capture import InstrumentedModel
 from ...evaluation import LexiconStudy, lexicon
 from ...evaluation.lexicons import Lexicon
@@ -152,7 +152,7 @@ def evenness_by_layer(model: InstrumentedModel, texts: Sequence[list[str]]) -> p
     """
     found = []
     for record in model.records([text for text in texts if len(text) > 1]):
-        held = traced(record.weights.double(), record.readout.double())
+        held = trace_down(record.weights.double(), record.readout.double())
         shares = np.concatenate([held.numpy(), record.readout.double().expand(1, held.shape[1], -1).numpy()])
         found.append(evenness(shares).mean(1))
     mean = np.stack(found).mean(0)

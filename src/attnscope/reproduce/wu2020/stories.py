@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ...capture import InstrumentedModel
-from ...capture.watching import evaluated
+from ...capture.watching import in_evaluation
 from ...errors import BadInput
 from ...lab.data.story import Story
 from ...lab.lesson import Lesson, learn_into
@@ -179,7 +179,7 @@ def summed_gradients(
     That is the paper's baseline. Attention stays within a window and the gradient does not: a window touches all that
     follow it.
     """
-    with torch.enable_grad(), evaluated(model, model):
+    with torch.enable_grad(), in_evaluation(model, model):
         batch = _batch(model, [story])
         vectors = model.words(batch["input_ids"]).detach().requires_grad_()
         (gradients,) = torch.autograd.grad(_series(model, [story], vectors, batch["attention_mask"]).sum(), vectors)
