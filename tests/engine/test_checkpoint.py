@@ -91,12 +91,12 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_checkpoint(tmp_path: Pat
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "import safetensors.torch\n"
-        "from attnscope.engine import checkpoint\n"
+        "from attnscope.engine import save_checkpoint\n"
         "def dies_halfway(tensors, path, metadata):\n"
         "    path.write_bytes(b'half')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "safetensors.torch.save_file = dies_halfway\n"
-        "checkpoint.save_checkpoint(Path(sys.argv[1]), {'step': 2})\n"
+        "save_checkpoint(Path(sys.argv[1]), {'step': 2})\n"
     )
     died = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
     assert died.returncode == -9
