@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .errors import BadInput as BadInput
     from .evaluation import LexiconStudy as LexiconStudy
     from .evaluation import Trust as Trust
-    from .evaluation import lexicon as lexicon  # type: ignore[no-redef] # mypy sees it twice
+    from .evaluation.ratings import lexicon as lexicon
     from .evaluation import trust as trust
     from .explaining import Explanation as Explanation
     from .explaining import explain as explain

@@ -200,7 +200,8 @@ def test_bad_input(demo, sentences, tmp_path):
         with pytest.raises(BadInput, match=match):
             attnscope.trust(demo, *arguments, **options)
 
-    refused("several texts", "the key")
+    refused("There is no file 'the key': a corpus is .* or a list of sentences or texts", "the key")
+    refused("not a mapping", {"the key": 1})
     refused("no texts", [])
     refused(r"Text 1 \(counted from 0\): The text is empty", ["the key", " "])
     refused(r"Text 0 \(counted from 0\): This text has", ["the key " * 99])

@@ -106,7 +106,7 @@ def trust(
     for name, number, least in (("batch_size", batch_size, 1), ("top", top, 1), ("seed", seed, 0)):
         check_number(name, number, least)
     model, texts = model_and_texts(model, texts, limit, data)
-    given = _checked_texts(texts)
+    given = texts_of(texts)
     tokenized = [_tokens(model, text, number, truncate) for number, text in enumerate(given)]
     references = named_methods(against)
     wanted = named_methods(methods) if methods is not None else _reading_methods()
@@ -221,12 +221,6 @@ def _join_methods(methods: Mapping[str, Method], references: Mapping[str, Method
         if name in BASELINES or methods.get(name, method) is not method:
             raise BadInput(f"Two methods are called {name!r}: give each function a name of its own.")
     return {**methods, **references}
-
-
-def _checked_texts(texts: Iterable[Text]) -> list[Text]:
-    if isinstance(texts, (str, Mapping)):
-        raise BadInput("trust takes several texts; put a single one into a list.")
-    return texts_of(list(texts))
 
 
 @checked

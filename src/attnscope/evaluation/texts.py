@@ -1,11 +1,11 @@
 """Texts to measure on: a file, a data set, or sentences of our own grammar."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from ..corpora import named_file
-from ..errors import check_number
+from ..errors import BadInput, check_number
 from ..record import Model, Text
 from ..syntax import agreement_sentences, texts_of
 
@@ -35,6 +35,8 @@ def model_and_texts(
     """What the commands are given by name: the model loaded and the corpus read; all else is taken as it is."""
     from ..capture import load
 
+    if isinstance(texts, Mapping):
+        raise BadInput("Texts are a list, or the name of a file or data set, not a mapping.")
     if isinstance(texts, str | Path):
         read: list[Text] = [*read_texts(str(texts), limit, data)]
     else:
