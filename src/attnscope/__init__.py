@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from .errors import BadInput as BadInput
     from .evaluation import LexiconStudy as LexiconStudy
     from .evaluation import Trust as Trust
-    from .evaluation.ratings import lexicon as lexicon
     from .evaluation import trust as trust
+    from .evaluation.ratings import lexicon as lexicon
     from .explaining import Explanation as Explanation
     from .explaining import explain as explain
     from .record import AttentionRecord as AttentionRecord
