@@ -87,7 +87,7 @@ def test_the_app_opens_them_beside_a_hugging_face_model(folders):
 def test_a_survey_of_one_is_refused_in_a_sentence(folders, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("The old key is here.\n")
-    with pytest.raises(BadInput, match="is a torch module .* this is for Hugging Face models"):
+    with pytest.raises(BadInput, match=r"is a torch module .* this is for Hugging Face models"):
         attnscope.survey(str(folders["agreement"]), str(corpus), statistics=["entropy"])
 
 
