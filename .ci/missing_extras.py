@@ -22,8 +22,6 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], Any]]]:
 
     import numpy as np
     import torch
-    from attnscope.lab.data.subwords import learned_subwords
-    from attnscope.lab.translation_looks import corpus_bleu
 
     import attnscope
     from attnscope.app.process import serve
@@ -35,6 +33,8 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], Any]]]:
     from attnscope.lab.models.bag_of_words import _fitted
     from attnscope.lab.word_vectors import _installed
     from attnscope.reproduce import EXPERIMENTS
+    from attnscope.reproduce.snell2021.sentence_pairs import learn_subwords
+    from attnscope.reproduce.snell2021.snapshots import corpus_bleu
     from attnscope.syntax import Parser, read_conllu, sentences_of
 
     record = attnscope.AttentionRecord.from_weights(torch.eye(3).expand(2, 2, 3, 3), ["a", "b", "c"])
@@ -74,7 +74,7 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], Any]]]:
         "the lexicon vader": ("lexicon", lambda: read_lexicon("vader")),
         "regressions": ("lexicon", statsmodels_api),
         "BLEU": ("lab", lambda: corpus_bleu(["a"], ["a"])),
-        "subwords": ("lab", lambda: learned_subwords(["a b"] * 10, 20)),
+        "subwords": ("lab", lambda: learn_subwords(["a b"] * 10, 20)),
         "logistic regression": ("lab", lambda: _fitted(np.eye(2), np.array([0, 1]), 1.0)),
         "word vectors": ("lab", _installed),
         "peers of flow": ("bench", lambda: solvers(np.ones((1, 2, 2), dtype=int))),

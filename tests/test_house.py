@@ -289,7 +289,7 @@ def test_a_statistic_is_added_in_two_places(copied):
         copied / "statistics" / "last_key.py",
         with_lines(
             copied / "statistics" / "__init__.py",
-            ("from .layer import LayerAttention\n", "from .last_key import LastKey\n"),
+            ("from .exemplars import Exemplars\n", "from .last_key import LastKey\n"),
             ('    "distance": Distance,\n', '    "last_key": LastKey,\n'),
         ),
     ]

@@ -227,21 +227,27 @@ def told_in_log(what: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Tell on a terminal that work goes on, and keep the libraries' own chatter out of the output meanwhile."""
-    with waiting(what):
-        from transformers.utils import logging as chatter
+    with waiting(what), quiet_libraries():
+        yield
 
-        hub = logging.getLogger("huggingface_hub")
-        verbosity, level, bars = chatter.get_verbosity(), hub.level, chatter.is_progress_bar_enabled()
-        chatter.disable_progress_bar()
-        chatter.set_verbosity_error()
-        hub.setLevel(logging.ERROR)  # it tells each of its tries to reach a hub that is not there
-        try:
-            yield
-        finally:
-            chatter.set_verbosity(verbosity)
-            hub.setLevel(level)
-            if bars:
-                chatter.enable_progress_bar()
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Within this transformers and the hub show no bars and no more than errors; then they do as they did."""
+    from transformers.utils import logging as chatter
+
+    hub = logging.getLogger("huggingface_hub")
+    verbosity, level, bars = chatter.get_verbosity(), hub.level, chatter.is_progress_bar_enabled()
+    chatter.disable_progress_bar()
+    chatter.set_verbosity_error()
+    hub.setLevel(logging.ERROR)  # it tells each of its tries to reach a hub that is not there
+    try:
+        yield
+    finally:
+        chatter.set_verbosity(verbosity)
+        hub.setLevel(level)
+        if bars:
+            chatter.enable_progress_bar()
 
 
 @contextmanager

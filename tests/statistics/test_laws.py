@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attnscope.engine import load_checkpoint, save_checkpoint
 from attnscope.errors import BadInput
-from attnscope.statistics import STATISTICS, merged, with_errors
+from attnscope.statistics import STATISTICS, merge_all, with_errors
 
 SIZES = [12, 3, 1, 14, 11, 2, 9, 12]
 
@@ -66,7 +66,7 @@ def test_parts_merged_in_any_split_and_order_are_the_whole(name, order, cuts, tu
     edges = [0, *sorted(cuts), len(SIZES)]
     parts = [order[start:stop] for start, stop in pairwise(edges)]
     turns = [turn for turn in turns if turn < len(parts)]
-    joined = merged([part(sample, whole, name, list(parts[turn])) for turn in turns])
+    joined = merge_all([part(sample, whole, name, list(parts[turn])) for turn in turns])
     same(joined.result(), whole()[3][name].result(), labels[name])
 
 

@@ -16,7 +16,7 @@ from attnscope.statistics import (
     LayerAttention,
     Reading,
     RoleExemplars,
-    merged,
+    merge_all,
     role_symbol,
     roles,
     with_errors,
@@ -106,7 +106,7 @@ def tables_of(readings: list[Reading], heads: list[Attend], *, causal: bool, nul
         kind = STATISTICS[name]
         groups = [fed(kind.empty(frame), number) for number in range(6)]
         if kind.second_pass is not None:
-            whole = merged(groups)
+            whole = merge_all(groups)
             groups = [fed(kind.second_pass.after(whole, frame), number) for number in range(6)]
         tables[name] = with_errors(groups, lambda statistic: statistic.result())
     return tables

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..corpora import CORPORA, files_here
 from ..errors import BadInput
-from ..progress import told_in_log, working
+from ..progress import quiet_libraries, told_in_log, working
 from .answering import AsJson, resumable, say
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _command_of(experiment: "Experiment") -> Callable[..., None]:
         # what a run that goes on has built already it needs no more
         if scale in experiment.needs_at and not resume:
             _check_needs(experiment, scale, options)
-        with told_in_log(f"Reproducing {experiment.name}"):
+        with quiet_libraries(), told_in_log(f"Reproducing {experiment.name}"):
             result = experiment(out or Path(experiment.name), scale=scale, resume=resume, **options)
         if as_json:
             say(json.dumps({"out": str(result.folder), "caution": result.caution, "claims": result.to_json()}))

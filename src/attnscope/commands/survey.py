@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..errors import BadInput
-from ..progress import tokens_done, waiting, working
+from ..progress import quiet_libraries, tokens_done, waiting, working
 from .answering import AsJson, resumable, say
 
 
@@ -85,7 +85,7 @@ def survey(
         )
     with working(f"Loading {model}"):
         from ..surveying.passes import measure_corpus
-    with tokens_done() as watch:
+    with quiet_libraries(), tokens_done() as watch:
         result = measure_corpus(model, asked, watch)
     written = result.figures(out / "figures", tuple(figures)) if figures else []
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..errors import BadInput, check_number
-from ..progress import told_in_log, working
+from ..progress import quiet_libraries, told_in_log, working
 from .answering import resumable, say
 
 MOST_STEPS = 10**9
@@ -66,6 +66,6 @@ def train(
     if resume and is_finished(folder):
         say(f"{folder} holds a finished training, which is left as it is: choose another folder for a new one.")
         return
-    with told_in_log(f"Training {task}"):
+    with quiet_libraries(), told_in_log(f"Training {task}"):
         written = TASKS[task](folder, seed=seed, resume=resume, **given)
     say(f"Written: {written}")
