@@ -17,9 +17,9 @@ from ..capture import InstrumentedModel
 from ..capture.families import size_of
 from ..errors import BadInput
 from ..evaluation import Trust
-from ..explaining import record_with_everything
+from ..explaining import carried_words, record_with_everything
 from ..record import AttentionRecord, Text
-from ..report.answer import OUTCOMES_SHOWN, carried_words, most_trusted, resting_words
+from ..report.answer import OUTCOMES_SHOWN, most_trusted, resting_words
 from ..views import VIEWS, View
 from ..views.flow_scene import SHORT
 from .entry import RICH_TOKENS, Entry, need_of

@@ -41,6 +41,11 @@ class Model(Protocol):
         ...
 
     @property
+    def vocabulary_size(self) -> int | None:
+        """How many tokens it has embeddings of, where that is known."""
+        ...
+
+    @property
     def record(self) -> Callable[..., AttentionRecord]:
         """What the model does on one text: `record(text, **options)`."""
         ...
