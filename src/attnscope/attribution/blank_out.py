@@ -1,7 +1,7 @@
 """Blank-out: how much the model's answer changes when a token is taken away."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import torch
@@ -220,20 +220,13 @@ def replacement_noise(blanking: Blanking, places: int = 8, draws: int = 4) -> fl
     most = model.vocabulary_size
     if most is None or not chosen:
         return 0.0
-    runs: list[Callable[[], Inputs]] = []
+    runs: list[Callable[[], Inputs]] = [lambda: blanking.with_rows(blanking.embeddings, [])]  # settles the outcome
     for _ in range(draws):
         drawn = torch.randint(most, ids.shape, generator=generator, dtype=ids.dtype)
         rows = model.embedded({**record.inputs, key_ids(record): drawn})[EMBEDDINGS[key_ids(record)]]
         runs += [partial(blanking.with_rows, rows, input_positions(record, [place])) for place in chosen]
-    _, odds = replace(blanking, outcome=_settled(blanking)).ask_with(runs)
-    return 0.0 if odds is None else float(odds.view(draws, len(chosen)).std(0).median())
-
-
-def _settled(blanking: Blanking) -> int:
-    """The outcome followed, where it is the predicted one too."""
-    return (
-        blanking.outcome if blanking.outcome is not None else blanking.model.target(blanking.record.inputs).index or 0
-    )
+    _, odds = blanking.ask_with(runs)
+    return 0.0 if odds is None else float(odds[1:].view(draws, len(chosen)).std(0).median())
 
 
 def _drowned(change: Float[Tensor, " unit"], noise: float) -> str:
