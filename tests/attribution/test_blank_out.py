@@ -7,6 +7,7 @@ import torch
 
 import attnscope
 from attnscope import AttentionRecord, BadInput
+from attnscope.attribution.blank_out import blanking_of, replacement_noise
 
 UNK, MASK = 1, 4
 
