@@ -127,14 +127,14 @@ def test_a_sweep_that_is_killed_ends_with_the_same_bits(variant, tmp_path):
     data = made(2)
     runs = [RunSettings(variant, scaling, seed=seed) for scaling in (1, 10) for seed in (0, 1)]
     whole = sweep(data, runs, epochs=5, **OPTIONS)
-    file = tmp_path / "sweep.safetensors"
+    folder = tmp_path / "sweep"
 
     def kill(epoch, accuracies):
         assert set(accuracies) == set(runs)
         if epoch == 3:
             raise Killed
 
-    options = dict(epochs=5, checkpoint=file, seconds_between_checkpoints=0.0, **OPTIONS)
+    options = dict(epochs=5, checkpoint=folder, seconds_between_checkpoints=0.0, **OPTIONS)
     with pytest.raises(Killed):
         sweep(data, runs, watch=kill, **options)
     for _ in range(2):  # the second time it is finished already

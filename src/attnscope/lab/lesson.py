@@ -20,7 +20,6 @@ from ..files import write_tensors, written_atomically
 from .train import EarlyStopping, LogRow, Measurement, Rate, adamw, train, write_log
 
 LOG, CARD = "training_log.jsonl", "README.md"
-CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINT_SECONDS = 30.0
 Model = TypeVar("Model", bound=nn.Module)
 Item = TypeVar("Item")
@@ -53,7 +52,7 @@ def learn(begin: Callable[[], Lesson[Model]], checkpoint: Path, seed: int = 0) -
     """The lesson that `begin` makes, with its model trained, and the log.
 
     The first weights and the dropout come from the seed, and the caller's random numbers stay as they were. The same
-    seed makes the same model; a checkpoint is gone on with.
+    seed makes the same model, also where a training that the folder `checkpoint` holds is continued.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -84,7 +83,7 @@ def learn_into(out: Path, begin: Callable[[], Lesson[Any]], seed: int, resume: b
     checked_folder(out, "training", resume=resume, finished=LOG)
     if is_finished(out):
         return out
-    lesson, log = learn(begin, out / UNFINISHED / CHECKPOINT, seed)
+    lesson, log = learn(begin, out / UNFINISHED, seed)
     _finish(out, log, lesson.card(log), lesson.save)
     return out
 

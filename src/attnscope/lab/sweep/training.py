@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...engine import Engine, check_recipe, engine, load_checkpoint, save_checkpoint
+from ...engine import Engine, Store, engine
 from ...errors import BadInput
 from ..batches import order_of_epoch
 from ..data.packed import ClassifiedTexts, PackedTexts
@@ -29,6 +29,8 @@ from .attention import ENCODERS, right_batched, train_batched
 from .kernels import count_right_dot, train_dot
 from .runs import VARIANTS, Recipe, RunSettings, RunState, TrainedRun, asked, initial_weights
 
+STATES = "states"
+"""The one part of the store."""
 NAMES = ("embeddings.weight", "context", "output.weight", "affine.weight", "affine.bias")
 Watch = Callable[[int, Mapping[RunSettings, float]], None]
 """Who is told after each epoch (from 1) how good the runs that still go on are on dev."""
@@ -66,8 +68,8 @@ def sweep(
         precision: `float32` or `float64`.
         patience: A run stops after so many epochs without a better accuracy on dev; never if not given.
         vectors: What the embeddings of all runs begin with; random ones if not given.
-        checkpoint: A file to go on from, if it is there, and to keep up to date.
-        seconds_between_checkpoints: At the least; it is written after an epoch, and after the last one in any case.
+        checkpoint: The folder of a `Store` that keeps the state of all runs; what it already holds is continued.
+        seconds_between_checkpoints: At least; the state is kept after an epoch, and after the last one in any case.
         threads: As many as torch has, if not given.
         watch: Called after each epoch.
     """
@@ -77,10 +79,11 @@ def sweep(
     if width % 2 and any(run.variant == "dot_lstm" for run in runs):
         raise BadInput(f"The LSTM has half of the width in each direction, so the width must be even, not {width}.")
     question = asked(data, runs, recipe, None if vectors is None else vectors.numpy())
-    if checkpoint is not None and checkpoint.exists():
-        epoch, states = _resumed(checkpoint, question, runs)
-    else:
+    store = Store(checkpoint, "sweep", question)
+    if (kept := store.find(STATES)) is None:
         epoch, states = 0, begun(data, runs, recipe, vectors)
+    else:
+        epoch, states = kept["epoch"], [RunState.resumed(*pair) for pair in zip(runs, kept["states"], strict=True)]
     saved = time.monotonic()
     threads = threads or torch.get_num_threads()
     before = torch.get_num_threads()
@@ -93,8 +96,8 @@ def sweep(
                 if watch is not None:
                     watch(epoch, {state.settings: state.dev_accuracy[-1] for state in active})
                 over = epoch == epochs or all(state.stopped(patience) for state in states)
-                if checkpoint is not None and (over or time.monotonic() - saved >= seconds_between_checkpoints):
-                    _save(checkpoint, question, epoch, states)
+                if over or time.monotonic() - saved >= seconds_between_checkpoints:
+                    store.keep(STATES, {"epoch": epoch, "states": [state.kept() for state in states]})
                     saved = time.monotonic()
             return _tested(data.test, states, threads, pool)
     finally:
@@ -192,18 +195,6 @@ def _tested(test: PackedTexts, states: Sequence[RunState], threads: int, pool: T
     return [TrainedRun.of(state, right[state.settings] / len(test)) for state in states]
 
 
-def _save(checkpoint: Path, question: Mapping[str, Any], epoch: int, states: Sequence[RunState]) -> None:
-    save_checkpoint(
-        checkpoint, {"recipe": dict(question), "epoch": epoch, "states": [state.kept() for state in states]}
-    )
-
-
-def _resumed(checkpoint: Path, question: Mapping[str, Any], runs: Sequence[RunSettings]) -> tuple[int, list[RunState]]:
-    kept = load_checkpoint(checkpoint)
-    check_recipe(checkpoint, "sweep", kept["recipe"], question)
-    return kept["epoch"], [RunState.resumed(run, state) for run, state in zip(runs, kept["states"], strict=True)]
-
-
 # A sweep spread over an engine: one group for each variant and seed, each with a checkpoint of its own.
 
 
@@ -235,7 +226,7 @@ def sweep_groups(
         runs: What is asked of each.
         on: `local`, where groups follow each other and each has all threads, or `ray`, where workers take them.
         options: Of the engine, such as `workers` and `threads`.
-        checkpoints: A folder with one checkpoint for each group, which all workers must see.
+        checkpoints: A folder with the store of each group, which all workers must see.
         **training: As `sweep` takes them.
     """
     groups = groups_of(runs)
@@ -254,8 +245,7 @@ def _worker(
 
     def train(group: tuple[str, list[RunSettings]]) -> list[TrainedRun]:
         name, runs = group
-        file = None if checkpoints is None else checkpoints / f"{name}.safetensors"
-        return sweep(data, runs, checkpoint=file, **training)
+        return sweep(data, runs, checkpoint=None if checkpoints is None else checkpoints / name, **training)
 
     return train
 
