@@ -261,7 +261,7 @@ def _save(store: Store, model: nn.Module, rule: Optimizer, state: TrainingState)
 
 
 def _load(store: Store, model: nn.Module, rule: Optimizer) -> TrainingState:
-    """How far the training in the store is; the model, its optimizer and torch's generator are set to what they were."""
+    """How far the training in the store is; model, optimizer and torch's generator are as they were then."""
     kept = store.find(CHECKPOINT)
     if kept is None:
         return TrainingState()

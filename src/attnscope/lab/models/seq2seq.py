@@ -5,9 +5,7 @@ The model of Snell et al. 2021, sections 2.1 and 5.2. Symbols of the paper: h_l 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,14 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ...capture import InstrumentedModel, Tokenized, instrument
+from ...capture import Tokenized
 from ...errors import BadInput
 from ...record import AttentionRecord
 from ..decoding import greedy
 from ..vocabulary import FRAMED, Vocabulary
 from .lstm_scan import gate_biases, gate_weights, scan
 from .seq2seq_output import OUTPUTS, SourceAttention
-from .storage import load_model, save_model, settings_of
+from .word_model import WordModel
 
 # Recurrent layers over padded batches, and a quick LSTM for texts with few different words.
 
@@ -69,12 +67,6 @@ def run_looked_up(
     return states.view(tokens, batch, width).transpose(0, 1), (states[:, -batch:], memories[:, -batch:])
 
 
-def may_look_up(cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"]) -> bool:
-    """Whether `run_looked_up` knows these layers and saves work."""
-    plain = isinstance(cells, nn.LSTM) and cells.num_layers == 1 and not cells.bidirectional
-    return plain and ids.numel() > 2 * embeddings.num_embeddings
-
-
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 CHOICES = {
     "cell": tuple(CELLS),
@@ -87,6 +79,8 @@ TRANSLATION = {"layers": 2, "bidirectional": True, "activation": "relu", "dropou
 """The settings of the paper's translation model; those of its copying model are the defaults."""
 HEADS = {"cell": "gru", "heads": 8, "contexts": "mean", "shared_embeddings": False}
 """The settings of the authors' code for several heads; in the paper it is an LSTM, and contexts are summed."""
+GREEDY_WORDS = 128
+"""How far the model writes by itself where the user gives no output."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +129,7 @@ class Decoded:
     end: State
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(WordModel):
     """From a source to an output, word by word, by a recurrent network that attends to the source.
 
     The defaults are the paper's copying model: one LSTM layer of 256 each side, one embedding for both;
@@ -148,24 +142,26 @@ class Seq2Seq(nn.Module):
     ('cross', ('[BOS]', 'the', 'key'), ('key', 'the', '[EOS]'))
     """
 
+    Settings = Settings
+
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
-        super().__init__()
+        super().__init__(vocabulary, settings)
         if missing := [name for name in FRAMED if name not in vocabulary.special]:
             raise BadInput(
                 f"The vocabulary of a Seq2Seq needs the special token {missing[0]}: make it with special="
                 "attnscope.lab.vocabulary.FRAMED."
             )
-        self.vocabulary = vocabulary
-        self.settings = said = settings_of(Settings, settings)
-        width, words, make = said.width, len(vocabulary), CELLS[said.cell]
-        recurrent = {"num_layers": said.layers, "batch_first": True, "dropout": said.dropout if said.layers > 1 else 0}
+        chosen = self.settings
+        width, words, make = chosen.width, len(vocabulary), CELLS[chosen.cell]
+        dropout = chosen.dropout if chosen.layers > 1 else 0
+        recurrent = {"num_layers": chosen.layers, "batch_first": True, "dropout": dropout}
         self.embeddings = nn.Embedding(words, width)
-        self.own_embeddings = None if said.shared_embeddings else nn.Embedding(words, width)
-        self.encoder = make(width, width, bidirectional=said.bidirectional, **recurrent)
+        self.own_embeddings = None if chosen.shared_embeddings else nn.Embedding(words, width)
+        self.encoder = make(width, width, bidirectional=chosen.bidirectional, **recurrent)
         self.decoder = make(width, width, **recurrent)
-        source_width = 2 * width if said.bidirectional else width
-        self.attention = SourceAttention(width, source_width, said.heads, said.contexts, said.attention)
-        self.output = OUTPUTS[said.output](width, words, said.activation)
+        source_width = 2 * width if chosen.bidirectional else width
+        self.attention = SourceAttention(width, source_width, chosen.heads, chosen.contexts, chosen.attention)
+        self.output = OUTPUTS[chosen.output](width, words, chosen.activation)
 
     @property
     def target_embeddings(self) -> nn.Embedding:
@@ -257,69 +253,50 @@ class Seq2Seq(nn.Module):
         )
         return found
 
-    def instrumented(self) -> InstrumentedModel:
-        """The model as `attnscope` records it: of a text, or of a pair of a text and its output."""
-        return instrumented(self)
+    def _reading(self) -> dict[str, Any]:
+        """The logits are those of the last step."""
+        return {
+            "attention": "attention",
+            "embeddings": "embeddings",
+            "labels": self.vocabulary.tokens,
+            "readout": "last",
+            "answer": lambda logits: logits[:, -1],
+        }
 
-    def save(self, folder: str | Path) -> Path:
-        """Write weights, settings and vocabulary into a folder."""
-        return save_model(Path(folder), self, asdict(self.settings), self.vocabulary)
+    def tokenize(self, text: Any) -> Tokenized:
+        """A source, or a pair of a source and its output, each a text with spaces or a list of words, with its ids.
 
-    @classmethod
-    def load(cls, folder: str | Path) -> "Seq2Seq":
-        """The model that `save` has written, ready to answer."""
-        return load_model(Path(folder), cls)
+        Where no output is given, it is what the model writes by itself.
+        """
+        source, target = text if isinstance(text, tuple) and len(text) == 2 else (text, None)
+        begin, end = (self.vocabulary.special[name] for name in ("bos", "eos"))
+        tokens = [*_words(source), end]
+        if len(tokens) == 1:
+            raise BadInput("The source is empty; give at least one word.")
+        ids = self.vocabulary.encode(tokens)
+        if target is None:
+            source_ids = torch.tensor([ids], device=self.embeddings.weight.device)
+            (written,) = greedy(self, source_ids, torch.ones_like(source_ids).bool(), GREEDY_WORDS)
+            shown = self.vocabulary.decode(written)
+        else:
+            shown = _words(target)
+            written = self.vocabulary.encode(shown)
+        return Tokenized(
+            tokens=tokens,
+            inputs={"input_ids": ids, "target_in": [self.vocabulary.number("bos"), *written]},
+            special=[False] * (len(tokens) - 1) + [True],
+            word_ids=[*range(len(tokens) - 1), None],
+            query_tokens=[begin, *shown],
+        )
 
     def _looks_up(self, cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"]) -> bool:
-        """Whether inputs are looked up: only in training, because others may watch or replace the embeddings."""
-        return self.training and may_look_up(cells, embeddings, ids)
+        """Whether `run_looked_up` knows these layers and saves work.
+
+        It does so only in training, because others may watch or replace the embeddings.
+        """
+        plain = isinstance(cells, nn.LSTM) and cells.num_layers == 1 and not cells.bidirectional
+        return self.training and plain and ids.numel() > 2 * embeddings.num_embeddings
 
 
-# Records of a Seq2Seq: sources and outputs as tokens, and the output it writes by itself.
-
-
-GREEDY_WORDS = 128
-"""How far the model goes on by itself where the user gives no output."""
-
-
-def instrumented(model: "Seq2Seq") -> InstrumentedModel:
-    """The model as `attnscope` records it and runs it again; its logits are those of the last step."""
-    return instrument(
-        model,
-        tokenize=partial(tokenized, model),
-        attention="attention",
-        embeddings="embeddings",
-        labels=model.vocabulary.tokens,
-        readout="last",
-        answer=lambda logits: logits[:, -1],
-        blanks={name: model.vocabulary.number(name) for name in ("unk", "pad")},
-        padding=model.vocabulary.number("pad"),
-    )
-
-
-def tokenized(model: "Seq2Seq", text: Any) -> Tokenized:
-    """A source, or a pair of a source and its output, each a text with spaces or a list of words, with its ids."""
-    source, target = text if isinstance(text, tuple) and len(text) == 2 else (text, None)
-    begin, end = (model.vocabulary.special[name] for name in ("bos", "eos"))
-    tokens = [*_words(source, "source"), end]
-    ids = model.vocabulary.encode(tokens)
-    if target is None:
-        source_ids = torch.tensor([ids], device=model.embeddings.weight.device)
-        (written,) = greedy(model, source_ids, torch.ones_like(source_ids).bool(), GREEDY_WORDS)
-    else:
-        written = model.vocabulary.encode(_words(target, "output"))
-    read = [model.vocabulary.number("bos"), *written]
-    return Tokenized(
-        tokens=tokens,
-        inputs={"input_ids": ids, "target_in": read},
-        special=[False] * (len(tokens) - 1) + [True],
-        word_ids=[*range(len(tokens) - 1), None],
-        query_tokens=[begin, *(model.vocabulary.decode(written) if target is None else _words(target, "output"))],
-    )
-
-
-def _words(text: Any, what: str) -> Sequence[str]:
-    words = text.split() if isinstance(text, str) else list(text)
-    if not words and what == "source":
-        raise BadInput("The source is empty; give at least one word.")
-    return words
+def _words(text: str | Sequence[str]) -> list[str]:
+    return text.split() if isinstance(text, str) else list(text)
