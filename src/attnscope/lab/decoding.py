@@ -14,24 +14,20 @@ from ..errors import BadInput
 if TYPE_CHECKING:  # which writes by this file
     from .models.seq2seq import Encoded, Seq2Seq
 
+Source = Int[Tensor, "batch source"]
+Real = Bool[Tensor, "batch source"]
 LONGEST = 100
 """Words at most, eos not counted."""
 BEAMS = 5
 
 
-def greedy(
-    model: "Seq2Seq", source: Int[Tensor, "batch source"], real: Bool[Tensor, "batch source"], longest: int = LONGEST
-) -> list[list[int]]:
+def greedy(model: "Seq2Seq", source: Source, real: Real, longest: int = LONGEST) -> list[list[int]]:
     """The likeliest word at each step but padding, up to eos, of every source."""
     return beam_search(model, source, real, beams=1, longest=longest)
 
 
 def beam_search(
-    model: "Seq2Seq",
-    source: Int[Tensor, "batch source"],
-    real: Bool[Tensor, "batch source"],
-    beams: int = BEAMS,
-    longest: int = LONGEST,
+    model: "Seq2Seq", source: Source, real: Real, beams: int = BEAMS, longest: int = LONGEST
 ) -> list[list[int]]:
     """The output of the highest mean log probability per word, eos counted, among those that the beams came to.
 

@@ -14,10 +14,11 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Punctuation, WhitespaceSplit
 from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 from tokenizers.processors import TemplateProcessing
+from torch import Tensor
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from ..syntax import AgreementSentence, agreement_sentences, vocabulary
-from .lesson import Lesson, card, learn_into, measure_answers, write_hugging_face
+from .lesson import Lesson, answers, card, count_right, learn_into, measure_answers, write_hugging_face
 from .train import LogRow, Measurement, warmup_then_decay
 
 LABELS = ("singular", "plural")
@@ -107,16 +108,14 @@ def accuracy_by_attractors(
     model: BertForSequenceClassification, tokenizer: PreTrainedTokenizerFast, sentences: Sequence[AgreementSentence]
 ) -> dict[int, tuple[int, int]]:
     """For each number of attractors: how many verbs the model gets right, and of how many."""
-    counts: dict[int, tuple[int, int]] = {}
-    for start in range(0, len(sentences), 256):
-        batch = sentences[start : start + 256]
+
+    def logits_of(batch: Sequence[AgreementSentence]) -> Tensor:
         texts = [" ".join(sentence.prefix) for sentence in batch]
-        with torch.inference_mode():
-            answers = model(**tokenizer(texts, padding=True, return_tensors="pt")).logits.argmax(dim=-1).tolist()
-        for sentence, answer in zip(batch, answers, strict=True):
-            right, total = counts.get(sentence.attractors, (0, 0))
-            counts[sentence.attractors] = (right + (LABELS[answer] == sentence.number), total + 1)
-    return dict(sorted(counts.items()))
+        return model(**tokenizer(texts, padding=True, return_tensors="pt")).logits  # type: ignore[no-any-return]
+
+    found = answers(sentences, lambda sentence: len(sentence.prefix), logits_of, 256)
+    right = (LABELS[answer] == sentence.number for answer, sentence in zip(found, sentences, strict=True))
+    return count_right((sentence.attractors for sentence in sentences), right)
 
 
 def build_tokenizer() -> PreTrainedTokenizerFast:

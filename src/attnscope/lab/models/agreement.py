@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ...errors import BadInput
 from ..data import NUMBERS
 from ..vocabulary import Vocabulary
-from .word_model import WordModel, real_tokens
+from .word_model import Ids, Real, Vectors, WordModel, real_tokens
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,7 @@ class SelfAttention(nn.Module):
         self.projection = nn.Linear(settings.width, settings.width)
         self.dropout = nn.Dropout(settings.attention_dropout)
 
-    def forward(
-        self, hidden: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> tuple[Float[Tensor, "batch token width"], Float[Tensor, "batch head token token"]]:
+    def forward(self, hidden: Vectors, real: Real) -> tuple[Vectors, Float[Tensor, "batch head token token"]]:
         """What the tokens gather, and from where."""
         split = self.queries_keys_values(hidden).unflatten(-1, (3, self.heads, -1))
         queries, keys, values = split.permute(2, 0, 3, 1, 4)
@@ -71,9 +69,7 @@ class Block(nn.Module):
         )
         self.dropout = nn.Dropout(settings.residual_dropout)
 
-    def forward(
-        self, hidden: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch token width"]:
+    def forward(self, hidden: Vectors, real: Real) -> Vectors:
         """One layer."""
         hidden = hidden + self.dropout(self.attention(self.attention_norm(hidden), real)[0])
         return hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))  # type: ignore[no-any-return]
@@ -113,9 +109,7 @@ class AgreementTransformer(WordModel):
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
 
-    def forward(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch number"]:
+    def forward(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Float[Tensor, "batch number"]:
         """The logits of singular and plural; `attention_mask` is 1 where a token is."""
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         real = real_tokens(input_ids, attention_mask)

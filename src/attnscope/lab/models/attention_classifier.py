@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
-from .word_model import WordModel, real_tokens
+from .word_model import Ids, Real, Shares, Vectors, WordModel, real_tokens
 
 VARIANTS = ("dot", "dot_lstm", "dot_affine", "additive")
 """DP, DP-L, DP-A and AD of the paper."""
@@ -45,9 +45,7 @@ class Settings:
 class FixedQueryAttention(nn.Module):
     """α = softmax(a) over the words of a text; it returns α, and α again as the row of every query of one head."""
 
-    def forward(
-        self, scores: Float[Tensor, "batch token"], real: Bool[Tensor, "batch token"]
-    ) -> tuple[Float[Tensor, "batch token"], Float[Tensor, "batch 1 token token"]]:
+    def forward(self, scores: Shares, real: Real) -> tuple[Shares, Float[Tensor, "batch 1 token token"]]:
         """The share of each word."""
         weights = scores.masked_fill(~real, -torch.inf).softmax(-1)
         tokens = weights.shape[1]
@@ -116,18 +114,14 @@ class AttentionClassifier(PooledClassifier):
         self.attention = FixedQueryAttention()
         self.embedding_dropout, self.output_dropout = nn.Dropout(chosen.dropout), nn.Dropout(chosen.dropout)
 
-    def forward(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch logit"]:
+    def forward(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Float[Tensor, "batch logit"]:
         """The logits, one for two classes and one each for more; the mask is 1 where a word is."""
         real = real_tokens(input_ids, attention_mask)
         values, scores = self.values_and_scores(self.embedding_dropout(self.embeddings(input_ids)), real)
         pooled = torch.einsum("bt,btw->bw", self.attention(scores, real)[0], values)
         return self.output(self.output_dropout(pooled))  # type: ignore[no-any-return]
 
-    def values_and_scores(
-        self, vectors: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> tuple[Float[Tensor, "batch token width"], Float[Tensor, "batch token"]]:
+    def values_and_scores(self, vectors: Vectors, real: Real) -> tuple[Vectors, Shares]:
         """What attention adds up, h_j, and the attention score of each word, a_j = key_j · V / λ.
 
         With x_j the vector of a word: h = x for DP, what an LSTM reads both ways for DP-L, and M x + b for DP-A, each
@@ -143,9 +137,7 @@ class AttentionClassifier(PooledClassifier):
                 keys = self.affine(vectors).tanh()
         return values, keys @ self.context / self.settings.scaling
 
-    def weights(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch token"]:
+    def weights(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Shares:
         """α: the share of each word, without dropout; none has padding."""
         real = real_tokens(input_ids, attention_mask)
         return self.attention(self.values_and_scores(self.embeddings(input_ids), real)[1], real)[0]  # type: ignore[no-any-return]
@@ -164,9 +156,7 @@ def two_way_lstm(width: int) -> nn.LSTM:
     return lstm
 
 
-def run_without_padding(
-    lstm: nn.LSTM, vectors: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-) -> Float[Tensor, "batch token width"]:
+def run_without_padding(lstm: nn.LSTM, vectors: Vectors, real: Real) -> Vectors:
     """What an LSTM reads at each word; padding at the end of a text is not read."""
     packed = nn.utils.rnn.pack_padded_sequence(vectors, real.sum(1).cpu(), batch_first=True, enforce_sorted=False)
     return nn.utils.rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=real.shape[1])[0]

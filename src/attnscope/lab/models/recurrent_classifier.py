@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from .attention_classifier import FixedQueryAttention, PooledClassifier
 from .lstm_scan import lstm_states
-from .word_model import real_tokens
+from .word_model import Ids, Real, Shares, Vectors, real_tokens
 
 ATTENTIONS = ("learned", "uniform")
 
@@ -46,7 +46,7 @@ class Reading(NamedTuple):
     """What the model makes of a batch: the state of each word, the attention on it, and the logit of each text."""
 
     states: Float[Tensor, "batch token state"]
-    weights: Float[Tensor, "batch token"]
+    weights: Shares
     logits: Float[Tensor, "batch 1"]
 
 
@@ -79,45 +79,31 @@ class RecurrentClassifier(PooledClassifier):
         self.output = nn.Linear(state, 1)
 
     def forward(
-        self,
-        input_ids: Int[Tensor, "batch token"],
-        attention_mask: Tensor | None = None,
-        attention: Float[Tensor, "batch token"] | None = None,
+        self, input_ids: Ids, attention_mask: Tensor | None = None, attention: Shares | None = None
     ) -> Float[Tensor, "batch 1"]:
         """The logit of the second class; the mask is 1 where a word is, and `attention` stands in for α if given."""
         return self.read(self.embeddings(input_ids), real_tokens(input_ids, attention_mask), attention).logits
 
-    def read(
-        self,
-        vectors: Float[Tensor, "batch token width"],
-        real: Bool[Tensor, "batch token"],
-        attention: Float[Tensor, "batch token"] | None = None,
-    ) -> Reading:
+    def read(self, vectors: Vectors, real: Real, attention: Shares | None = None) -> Reading:
         """All that the model makes of texts whose words are given as vectors."""
         states = lstm_states(self.lstm, vectors, real)
         weights = self.attention(self.scores(states), real)[0] if attention is None else attention
         return Reading(states, weights, self.output(torch.einsum("bt,bts->bs", weights, states)))
 
-    def states(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch token state"]:
+    def states(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Float[Tensor, "batch token state"]:
         """h: what the LSTM has read at each word, forwards and backwards behind each other; zeros at padding."""
         return lstm_states(self.lstm, self.embeddings(input_ids), real_tokens(input_ids, attention_mask))
 
-    def scores(self, states: Float[Tensor, "batch token state"]) -> Float[Tensor, "batch token"]:
+    def scores(self, states: Float[Tensor, "batch token state"]) -> Shares:
         """a: the attention score of each state; the same for all where attention is uniform."""
         if self.settings.attention == "uniform":
             return states.new_zeros(states.shape[:2])
         return self.attention_score(self.attention_map(states).relu()).squeeze(-1)  # type: ignore[no-any-return]
 
-    def weights(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch token"]:
+    def weights(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Shares:
         """α: the share of each word; none has padding."""
         return self.read(self.embeddings(input_ids), real_tokens(input_ids, attention_mask)).weights
 
-    def word_logits(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch token"]:
+    def word_logits(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Shares:
         """Wᵀh_l + b: the logit with all attention on one word; (2y - 1) times it is the logit of β_l."""
         return self.output(self.states(input_ids, attention_mask)).squeeze(-1)  # type: ignore[no-any-return]

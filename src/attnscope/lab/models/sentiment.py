@@ -7,17 +7,18 @@ together), no positions, LayerNorm on queries only.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from ..word_vectors import WordVectors
-from .word_model import WordModel, real_tokens
+from .word_model import Ids, Real, Shares, Vectors, WordModel, real_tokens
 
 CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 """What the labels 0 to 4 of the Stanford Sentiment Treebank mean."""
@@ -34,12 +35,7 @@ def _each_alone(logits: Float[Tensor, "text outcome"], classes: Int[Tensor, " te
     return F.binary_cross_entropy_with_logits(logits, right, reduction="sum")
 
 
-def _one_of_all(logits: Float[Tensor, "text outcome"], classes: Int[Tensor, " text"]) -> Float[Tensor, ""]:
-    """Cross-entropy of one class out of all, added up."""
-    return F.cross_entropy(logits, classes, reduction="sum")
-
-
-LOSSES: Mapping[str, Loss] = {"sigmoid": _each_alone, "softmax": _one_of_all}
+LOSSES: Mapping[str, Loss] = {"sigmoid": _each_alone, "softmax": partial(F.cross_entropy, reduction="sum")}
 """How a class is learned, by what makes the logits probabilities; the first is the authors'."""
 ANSWERS = ("classes", "series")
 
@@ -119,8 +115,9 @@ class SentimentTransformer(WordModel):
     def learning(cls, vocabulary: Vocabulary, **settings: Any) -> "SentimentTransformer":
         """A model that learns the vectors of its words from scratch."""
         width = settings.get("width", Settings.width)
-        said = {"vector_width": width, **settings, "learned_vectors": True, "source": LEARNED_VECTORS}
-        return cls(vocabulary, **said)
+        return cls(
+            vocabulary, **{"vector_width": width, **settings, "learned_vectors": True, "source": LEARNED_VECTORS}
+        )
 
     @classmethod
     def for_sst5(cls, vectors: WordVectors | None = None, **settings: Any) -> "SentimentTransformer":
@@ -142,16 +139,12 @@ class SentimentTransformer(WordModel):
     def _made(cls, vectors: WordVectors | None, settings: dict[str, Any]) -> "SentimentTransformer":
         return cls(Vocabulary((), special=SPECIAL), **settings) if vectors is None else cls.reading(vectors, **settings)
 
-    def forward(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch outcome"]:
+    def forward(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Float[Tensor, "batch outcome"]:
         """The logits of the classes, or the valence of a story of one window; the mask is 1 where a token is."""
         real = real_tokens(input_ids, attention_mask)
         return self.decoder(self.contexts(self.words(input_ids), real))  # type: ignore[no-any-return]
 
-    def contexts(
-        self, vectors: Float[Tensor, "batch token vector"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch width"]:
+    def contexts(self, vectors: Float[Tensor, "batch token vector"], real: Real) -> Float[Tensor, "batch width"]:
         """What is read of each text: c = Σ_i α^c_i x_i over its tokens (Eq. 6)."""
         stream = self.dropout(self.widening(vectors))
         for layer in self.layers:
@@ -205,9 +198,7 @@ class SelfAttention(nn.Module):
         self.projection = nn.Linear(inner, width, bias=False)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, stream: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> tuple[Float[Tensor, "batch token width"], Float[Tensor, "batch head token token"]]:
+    def forward(self, stream: Vectors, real: Real) -> tuple[Vectors, Float[Tensor, "batch head token token"]]:
         """What the tokens gather, and from where."""
         queries = self._split(self.queries(self.norm(stream)))
         keys, values = self._split(self.keys(stream)), self._split(self.values(stream))
@@ -230,9 +221,7 @@ class Layer(nn.Module):
         self.feed_forward = nn.Sequential(nn.Linear(width, FEED_FORWARD), nn.ReLU(), nn.Linear(FEED_FORWARD, width))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, stream: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch token width"]:
+    def forward(self, stream: Vectors, real: Real) -> Vectors:
         """One layer: X^l to X^{l+1}."""
         stream = stream + self.dropout(self.attention(stream, real)[0])
         return stream + self.dropout(self.feed_forward(self.norm(stream)))  # type: ignore[no-any-return]
@@ -250,9 +239,7 @@ class LocalAttention(nn.Module):
             nn.Linear(second, 1),
         )
 
-    def forward(
-        self, hidden: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch token"]:
+    def forward(self, hidden: Vectors, real: Real) -> Shares:
         """The share of each token."""
         return self.score(hidden).squeeze(-1).masked_fill(~real, -torch.inf).softmax(-1)  # type: ignore[no-any-return]
 

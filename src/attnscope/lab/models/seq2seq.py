@@ -26,6 +26,12 @@ from .word_model import WordModel
 # Recurrent layers over padded batches, and a quick LSTM for texts with few different words.
 
 
+Source = Int[Tensor, "batch source"]
+Target = Int[Tensor, "batch step"]
+Real = Bool[Tensor, "batch source"]
+"""Where tokens of the source are, and no padding."""
+GivenAttention = Float[Tensor, "batch #head step source"]
+Logits = Float[Tensor, "batch step vocabulary"]
 State = tuple[Float[Tensor, "cell_layer batch cell_width"], ...]
 """What a recurrent network hands on: (h, c) of an LSTM, (h,) of a GRU."""
 
@@ -115,7 +121,7 @@ class Encoded:
     """A batch of sources as the decoder sees them: states h_l, where tokens are, and the state it starts from."""
 
     values: Float[Tensor, "batch source source_width"]
-    real: Bool[Tensor, "batch source"]
+    real: Real
     start: State
 
 
@@ -123,7 +129,7 @@ class Encoded:
 class Decoded:
     """What the decoder gives: logits, α, its states s_t, and the state to go on from with the next token."""
 
-    logits: Float[Tensor, "batch step vocabulary"]
+    logits: Logits
     weights: Float[Tensor, "batch head step source"]
     states: Float[Tensor, "batch step width"]
     end: State
@@ -170,18 +176,18 @@ class Seq2Seq(WordModel):
 
     def forward(
         self,
-        source: Int[Tensor, "batch source"],
-        target_in: Int[Tensor, "batch step"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
-        attention: Float[Tensor, "batch #head step source"] | None = None,
-    ) -> Float[Tensor, "batch step vocabulary"]:
+        source: Source,
+        target_in: Target,
+        source_mask: Real | None = None,
+        attention: GivenAttention | None = None,
+    ) -> Logits:
         """The logits of the next word at each step; `attention`, where given, takes the place of the model's own."""
         return self.decode(self.encode(source, source_mask), target_in, attention).logits
 
     def encode(
         self,
-        source: Int[Tensor, "batch source"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
+        source: Source,
+        source_mask: Real | None = None,
         vectors: Float[Tensor, "batch source width"] | None = None,
     ) -> Encoded:
         """Read the sources; the mask is true where a token is. `vectors` may replace the embeddings of the tokens."""
@@ -194,12 +200,7 @@ class Seq2Seq(WordModel):
             end = tuple(part.unflatten(0, (-1, 2)).mean(1) for part in end)
         return Encoded(values, real, end)
 
-    def decode(
-        self,
-        encoded: Encoded,
-        target_in: Int[Tensor, "batch step"],
-        attention: Float[Tensor, "batch #head step source"] | None = None,
-    ) -> Decoded:
+    def decode(self, encoded: Encoded, target_in: Target, attention: GivenAttention | None = None) -> Decoded:
         """Read the outputs so far, each step the word before the one it tells."""
         if self._looks_up(self.decoder, self.target_embeddings, target_in):
             states, end = run_looked_up(self.decoder, self.target_embeddings, target_in, encoded.start)
@@ -211,20 +212,13 @@ class Seq2Seq(WordModel):
         return Decoded(self.output(contexts, states), weights, states, end)
 
     def weights(
-        self,
-        source: Int[Tensor, "batch source"],
-        target_in: Int[Tensor, "batch step"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
+        self, source: Source, target_in: Target, source_mask: Real | None = None
     ) -> Float[Tensor, "batch head step source"]:
         """α: where each step looks."""
         return self.decode(self.encode(source, source_mask), target_in).weights
 
     def lexical(
-        self,
-        source: Int[Tensor, "batch source"],
-        target_in: Int[Tensor, "batch step"],
-        target_out: Int[Tensor, "batch step"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
+        self, source: Source, target_in: Target, target_out: Target, source_mask: Real | None = None
     ) -> Float[Tensor, "batch step source"]:
         """Log β_tl: the log probability of the right word with all attention on one source token (Eq. 4).
 
@@ -235,13 +229,11 @@ class Seq2Seq(WordModel):
         found = self.output.right_for_pairs(self.attention.alone(encoded.values), states, target_out)
         return found.masked_fill(~encoded.real.unsqueeze(1), -torch.inf)
 
-    def loss(
-        self, logits: Float[Tensor, "batch step vocabulary"], target_out: Int[Tensor, "batch step"]
-    ) -> Float[Tensor, ""]:
+    def loss(self, logits: Logits, target_out: Target) -> Float[Tensor, ""]:
         """The mean cross-entropy of the right words; padding does not count (the paper's Eq. 3 is the sum)."""
         return F.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=self.vocabulary.number("pad"))
 
-    def accuracy(self, logits: Float[Tensor, "batch step vocabulary"], target_out: Int[Tensor, "batch step"]) -> float:
+    def accuracy(self, logits: Logits, target_out: Target) -> float:
         """The share of right words; padding does not count."""
         counted = target_out != self.vocabulary.number("pad")
         return float((logits.argmax(-1) == target_out)[counted].float().mean())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -23,6 +23,11 @@ from ..vocabulary import Vocabulary
 
 WEIGHTS, SETTINGS, VOCABULARY = "model.safetensors", LAB_MODEL, "vocabulary.json"
 Model = TypeVar("Model", bound="WordModel")
+Ids = Int[Tensor, "batch token"]
+Real = Bool[Tensor, "batch token"]
+"""Where tokens are, and no padding."""
+Shares = Float[Tensor, "batch token"]
+Vectors = Float[Tensor, "batch token width"]
 
 
 class WordModel(nn.Module):
@@ -133,6 +138,6 @@ def name_and_settings(folder: Path) -> tuple[str, dict[str, Any]]:
         raise BadInput(f"{path} is damaged: it does not name a model and its settings.") from None
 
 
-def real_tokens(input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None) -> Bool[Tensor, "batch token"]:
+def real_tokens(input_ids: Ids, attention_mask: Tensor | None) -> Real:
     """Where tokens are: everywhere, unless a mask is 1 where they are."""
     return torch.ones_like(input_ids).bool() if attention_mask is None else attention_mask.bool()

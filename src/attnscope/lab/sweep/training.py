@@ -24,10 +24,11 @@ from ...engine import Engine, Store, engine
 from ...errors import BadInput
 from ..batches import order_of_epoch
 from ..data.packed import ClassifiedTexts, PackedTexts
+from ..models.attention_classifier import VARIANTS
 from ..vocabulary import Vocabulary
 from .attention import ENCODERS, right_batched, train_batched
 from .kernels import count_right_dot, train_dot
-from .runs import VARIANTS, Recipe, RunSettings, RunState, TrainedRun, asked, initial_weights
+from .runs import Recipe, RunSettings, RunState, TrainedRun, initial_weights, recipe_of
 
 STATES = "states"
 """The one part of the store."""
@@ -78,12 +79,11 @@ def sweep(
         raise BadInput("Give at least one run to a sweep, and none of them twice.")
     if width % 2 and any(run.variant == "dot_lstm" for run in runs):
         raise BadInput(f"The LSTM has half of the width in each direction, so the width must be even, not {width}.")
-    question = asked(data, runs, recipe, None if vectors is None else vectors.numpy())
-    store = Store(checkpoint, "sweep", question)
+    store = Store(checkpoint, "sweep", recipe_of(data, runs, recipe, None if vectors is None else vectors.numpy()))
     if (kept := store.find(STATES)) is None:
-        epoch, states = 0, begun(data, runs, recipe, vectors)
+        epoch, states = 0, begin_runs(data, runs, recipe, vectors)
     else:
-        epoch, states = kept["epoch"], [RunState.resumed(*pair) for pair in zip(runs, kept["states"], strict=True)]
+        epoch, states = kept["epoch"], [RunState.from_state(*pair) for pair in zip(runs, kept["states"], strict=True)]
     saved = time.monotonic()
     threads = threads or torch.get_num_threads()
     before = torch.get_num_threads()
@@ -97,9 +97,9 @@ def sweep(
                     watch(epoch, {state.settings: state.dev_accuracy[-1] for state in active})
                 over = epoch == epochs or all(state.stopped(patience) for state in states)
                 if over or time.monotonic() - saved >= seconds_between_checkpoints:
-                    store.keep(STATES, {"epoch": epoch, "states": [state.kept() for state in states]})
+                    store.keep(STATES, {"epoch": epoch, "states": [state.state() for state in states]})
                     saved = time.monotonic()
-            return _tested(data.test, states, threads, pool)
+            return _test(data.test, states, threads, pool)
     finally:
         torch.set_num_threads(before)
 
@@ -123,7 +123,7 @@ def shares(states: Sequence[RunState], threads: int) -> list[list[RunState]]:
     return cut
 
 
-def begun(
+def begin_runs(
     data: ClassifiedTexts,
     runs: Sequence[RunSettings],
     recipe: Recipe,
@@ -137,7 +137,7 @@ def begun(
         if (run.variant, run.seed) not in beginnings:
             shape = (size, recipe.width, outcomes)
             beginnings[run.variant, run.seed] = initial_weights(run.variant, *shape, run.seed, vectors)
-    return [RunState.begun(run, beginnings[run.variant, run.seed], recipe.kind) for run in runs]
+    return [RunState.at_start(run, beginnings[run.variant, run.seed], recipe.kind) for run in runs]
 
 
 def train_epoch(data: ClassifiedTexts, epoch: int, recipe: Recipe, states: Sequence[RunState]) -> None:
@@ -185,7 +185,7 @@ def _right(states: Sequence[RunState], texts: PackedTexts) -> list[int]:
     return [int(count_right_dot(packed, _arrays(state.weights), kind(state.settings.scaling))) for state in states]
 
 
-def _tested(test: PackedTexts, states: Sequence[RunState], threads: int, pool: ThreadPoolExecutor) -> list[TrainedRun]:
+def _test(test: PackedTexts, states: Sequence[RunState], threads: int, pool: ThreadPoolExecutor) -> list[TrainedRun]:
     """Every run with the accuracy of its best weights."""
     best = {state.settings: RunState(state.settings, state.best, {}) for state in states}
     parts = shares(list(best.values()), threads)

@@ -21,7 +21,7 @@ from ...lab.data import CLASSIFIED, ClassifiedTexts, PackedTexts, synthetic_pola
 from ...lab.models import AttentionClassifier
 from ...lab.probes import Probe, WatchedTerms
 from ...lab.probes.score_terms import NAMES, penalty_value
-from ...lab.sweep import Recipe, RunSettings, TrainedRun, begun, sweep_groups, train_epoch
+from ...lab.sweep import Recipe, RunSettings, TrainedRun, begin_runs, sweep_groups, train_epoch
 from ...lab.train import LogRow, Measurement, Rate, train
 from ...lab.word_vectors import said_vectors
 from ...progress import items_done
@@ -242,7 +242,7 @@ def _see_all(folder: Path, runs: Sequence[MadeUpRun], title: str) -> list[Rows]:
 def train_made_up(run: MadeUpRun) -> Rows:
     """Train a run, and look at it from time to time."""
     recipe = Recipe(run.width, run.epochs, BATCH, RATE * STEADY, 0.0, 0.5, "float32", None, epsilon=STEADY)
-    states = begun(run.data, [run.settings], recipe)
+    states = begin_runs(run.data, [run.settings], recipe)
     dice = np.random.default_rng(run.settings.seed)
     states[0].weights["output.weight"][:] = dice.uniform(-1, 1, (1, run.width))
     looks = {round(look * run.epochs / LOOKS) for look in range(LOOKS + 1)}

@@ -13,7 +13,7 @@ from ...evaluation import LexiconStudy, lexicon
 from ...evaluation.lexicons import Lexicon
 from ...lab.models import SentimentTransformer
 from ...lab.models.sentiment import Settings
-from ...lab.sst5 import accuracy, train_on_trees
+from ...lab.sentiment_training import accuracy, train_on_trees
 from ...progress import items_done
 from ..evenness import evenness
 from ..experiment import Attempt

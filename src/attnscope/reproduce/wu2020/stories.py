@@ -21,7 +21,7 @@ from ...errors import BadInput
 from ...lab.data.story import Story
 from ...lab.lesson import Lesson, learn_into
 from ...lab.models.sentiment import SentimentTransformer, SeriesDecoder
-from ...lab.sentiment_training import Pace, Subject, knowing, sentiment_lesson
+from ...lab.sentiment_training import Pace, Subject, model_that_knows, sentiment_lesson
 from ...lab.train import Measurement
 from ...record import AttentionRecord, Target, Text
 
@@ -57,7 +57,7 @@ def untrained(
         split: [word for story in stories for window in story.windows for word in window.read]
         for split, stories in splits.items()
     }
-    return knowing(words, vectors, answer="series", **settings)
+    return model_that_knows(words, vectors, answer="series", **settings)
 
 
 def story_lesson(
