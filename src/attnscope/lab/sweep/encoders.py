@@ -17,15 +17,20 @@ from ...attribution.compiling import compiled
 from .kernels import SUMS
 
 Vectors = Float[Tensor, "run token width"]
+OUTER = ("context", "output.weight")
+"""V and W, which every variant has behind its encoder."""
 
 
 class Encoder(ABC):
-    """What turns the embeddings of a batch into keys and values; it remembers one batch for the way back."""
+    """What turns the embeddings of a batch into keys and values; it remembers one batch for the way back.
 
-    def __init__(self, runs: Sequence[Mapping[str, np.ndarray]]) -> None:
-        self.weights = {name: self.stacked(runs, name) for name in self.names}
+    `weights` are those of the encoder, by their `names`, and of what is behind it.
+    """
 
     names: tuple[str, ...]
+
+    def __init__(self, runs: Sequence[Mapping[str, np.ndarray]]) -> None:
+        self.weights = {name: self.stacked(runs, name) for name in (*OUTER, *self.names)}
 
     def stacked(self, runs: Sequence[Mapping[str, np.ndarray]], name: str) -> Tensor:
         """The array of that name of all runs."""
@@ -77,11 +82,14 @@ class Recurrent(Encoder):
     names = ("lstm.weight_ih_l0", "lstm.weight_hh_l0", "lstm.bias_ih_l0", "lstm.bias_hh_l0")
 
     def stacked(self, runs: Sequence[Mapping[str, np.ndarray]], name: str) -> Tensor:
-        """Forwards and backwards of all runs, one after the other."""
-        return torch.from_numpy(np.stack([run[name + end] for run in runs for end in ("", "_reverse")]))
+        """Of the LSTM, forwards and backwards of all runs, one after the other."""
+        ends = ("", "_reverse") if name in self.names else ("",)
+        return torch.from_numpy(np.stack([run[name + end] for run in runs for end in ends]))
 
     def unstacked(self, name: str, stack: Tensor, run: int) -> dict[str, np.ndarray]:
-        """Both directions of one run."""
+        """Of the LSTM, both directions of one run."""
+        if name not in self.names:
+            return super().unstacked(name, stack, run)
         return {name: stack[2 * run].numpy(), f"{name}_reverse": stack[2 * run + 1].numpy()}
 
     def rows(self, lengths: Int64[np.ndarray, " text"]) -> Int64[np.ndarray, " token"]:

@@ -2,7 +2,7 @@
 
 Runs of one seed begin with the same weights and see the same texts and dropout masks in the same order, so that they
 differ by what was asked of them alone. DP and DP-A go through a compiled loop (kernels.py), one run to a thread;
-AD and DP-L are batched by seed (batched.py), each thread with a part of the runs. A run whose patience is over is
+AD and DP-L are batched by seed (attention.py), each thread with a part of the runs. A run whose patience is over is
 left out of what follows. A sweep with a checkpoint may be killed at any moment and then ends with the very same bits,
 on the same machine with as many threads.
 """
