@@ -17,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..engine import UNFINISHED, checked_folder
 from ..errors import check_number
 from ..files import write_tensors, written_atomically
-from .decoding import in_order_of_length
+from .batches import in_order_of_length
 from .train import EarlyStopping, LogRow, Measurement, Rate, adamw, train, write_log
 
 LOG, CARD = "training_log.jsonl", "README.md"

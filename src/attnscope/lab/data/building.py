@@ -28,8 +28,19 @@ from .examples_file import (
     write_examples,
     write_words,
 )
-from .linzen import SUBSET, Item, MarkedVerb, Source, read_subset, sources_of, subset_files
-from .subject_verb import NOUNS, VERBS, Agreement, agreements
+from .linzen import (
+    NOUNS,
+    SUBSET,
+    VERBS,
+    Agreement,
+    Item,
+    MarkedVerb,
+    Source,
+    agreements,
+    read_subset,
+    sources_of,
+    subset_files,
+)
 
 # Sentences that are kept for testing: what of a training text they hold is told, so that it can be left out.
 
