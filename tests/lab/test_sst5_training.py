@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,7 +19,6 @@ from attnscope.lab import sentiment_training as training
 from attnscope.lab.batches import Batches
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.models import SentimentTransformer
-from attnscope.lab.sentiment_training import Pace
 
 FILES = {"README.md", "lab_model.json", "model.safetensors", "training_log.jsonl", "vocabulary.json"}
 SIZE = {"layers": 1, "heads": 2, "head_width": 4, "width": 8}
@@ -39,7 +39,7 @@ def lines(count: int, seed: int = 0) -> list[str]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """A small model on small data, and a checkpoint as often as there may be one."""
-    monkeypatch.setattr(training, "SENTENCES_PER_STEP", 8)
+    monkeypatch.setattr(training, "SST5", replace(training.SST5, size=8))
     monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(training, "make_model", partial(training.make_model, **SIZE))
     folder = tmp_path / "trees"
@@ -109,9 +109,11 @@ def test_it_learns_from_scratch_what_decides(
         for split, count in (("train", 200), ("dev", 50), ("test", 10))
     }
     calm = {"dropout": 0.0, "decoder_dropout": 0.0}
-    pace = Pace(seed=0, steps=None, epochs=6, size=training.SENTENCES_PER_STEP, patience=training.PATIENCE)
+    subject = replace(training.SST5, epochs=6)
     learned, log = lesson.learn(
-        lambda: training.sst5_lesson(splits, "ours", pace, training.make_model(splits, "scratch", **calm)),
+        lambda: training.sentiment_lesson(
+            subject, splits, "ours", training.make_model(subject, splits, "scratch", **calm)
+        ),
         tmp_path / "checkpoint",
     )
     model = learned.model

@@ -34,7 +34,7 @@ SEEDS_APART = 1_000_000_000  # more than any number of steps, so that no two tra
 def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEPS) -> Path:
     """Train the demo model into the folder `out` and return it: an ordinary Hugging Face folder with a model card.
 
-    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
+    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training continues from
     there and ends with the very same weights; a finished one is left as it is.
     """
     return learn_into(out, lambda: demo_lesson(seed, steps), seed, resume)
@@ -231,6 +231,6 @@ def model_card(accuracy: Mapping[int, tuple[int, int]], seed: int, steps: int, s
 
 
 def _share(counts: list[tuple[int, int]]) -> str:
-    """Right answers in percent, rounded down: 100% is said only where nothing was wrong."""
+    """Right answers in percent, rounded down: 100% is given only where nothing was wrong."""
     right, total = (sum(column) for column in zip(*counts, strict=True))
     return f"{right * 10000 // total / 100:.2f}%"

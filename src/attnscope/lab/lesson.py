@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Lesson(Generic[Model]):
-    """A model that is about to learn: from which batches, how fast, until when, and what is told of it afterwards."""
+    """A model that is about to learn: from which batches, how fast, until when, and what its card says afterwards."""
 
     task: str
     model: Model
@@ -77,7 +77,7 @@ def learn(begin: Callable[[], Lesson[Model]], checkpoint: Path, seed: int = 0) -
 def learn_into(out: Path, begin: Callable[[], Lesson[Any]], seed: int, resume: bool) -> Path:
     """Train into the folder `out` and return it: the model's files, the log, and last the card, which says done.
 
-    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
+    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training continues from
     there and ends with the very same weights; a finished one is left as it is, and `begin` is not called.
     """
     check_number("seed", seed, 0)

@@ -8,9 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attnscope.corpora import CORPORA
 from attnscope.errors import BadInput
-from attnscope.lab.data import CLASSIFIED, ClassifiedTexts, synthetic_polarity, text_statistics, toy_polarity
+from attnscope.lab.data import (
+    CLASSIFIED,
+    WORD_LEVEL,
+    ClassifiedTexts,
+    synthetic_polarity,
+    text_statistics,
+    toy_polarity,
+)
 from attnscope.lab.data.classified import classified_texts, own_text, posting_words, shuffled_parts, words_of
+from attnscope.lab.data.labelled import LAYOUTS, Labelled, labelled_splits, read_data_set
 
 POSTING = """From: someone@somewhere (Some One)
 Subject: Re: the game
@@ -121,6 +130,20 @@ def test_imdb_from_tables(tmp_path: Path) -> None:
     (tmp_path / "imdb" / "val.tsv.gz").write_bytes(gzip.compress(b"label\tid\trating\ttext\nfine\t1\t2\tx\n"))
     with pytest.raises(BadInput, match=r"Line 2 of .*val.tsv.gz is no review"):
         CLASSIFIED["imdb"](tmp_path)
+
+
+def test_every_labelled_row_of_the_table_has_a_reader_and_some_are_learned_from(tmp_path: Path) -> None:
+    labelled = {name: entry.labels for name, entry in CORPORA.items() if entry.labels is not None}
+    assert {labels.layout for labels in labelled.values()} == set(LAYOUTS)
+    for text_set in (*CLASSIFIED.values(), *WORD_LEVEL.values()):
+        assert set(text_set.classes) <= set(labelled[text_set.corpus].classes.values())
+    (tmp_path / "imdb").mkdir()
+    for part in ("train", "val", "test"):
+        (tmp_path / "imdb" / f"{part}.tsv").write_text("label\tid\trating\ttext\nneg\t1\t2\tBad.\npos\t2\t9\tGood!\n")
+    expected = [Labelled("Bad.", "negative"), Labelled("Good!", "positive")]
+    assert labelled_splits("imdb", tmp_path) == dict.fromkeys(("train", "dev", "test"), expected)
+    with pytest.raises(BadInput, match="The texts of ud_ewt have no labels"):
+        next(read_data_set("ud_ewt", "test", tmp_path))
 
 
 def test_newsgroups_from_json_lines(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from .linzen import (
     subset_files,
 )
 
-# Sentences that are kept for testing: what of a training text they hold is told, so that it can be left out.
+# Sentences that are kept for testing: what a training text shares with them is left out.
 
 
 SENTENCE = "the sentence is kept for testing"
@@ -191,7 +191,7 @@ def build_agreement(
     most frequent of all that is read become their tag; `words` is the list of another build to use instead, which a
     test set needs. Examples that stand in Linzen's subset are left out of everything else, where the subset is found.
 
-    The file is JSON lines, packed if it ends in .gz; beside it lie its words and its card. Shards are kept beside it
+    The file is JSON lines, packed if it ends in .gz; beside it are its words and its card. Shards are kept beside it
     while it grows, and `resume` continues from them to the very same file.
     """
     path = Path(out)
@@ -200,7 +200,7 @@ def build_agreement(
     if not sources:
         raise BadInput("Agreement data is built from at least one file or data set.")
     check_number("vocabulary_size", vocabulary_size, 1)
-    opened = [source for said in sources for source in sources_of(said, parser, limit, data)]
+    opened = [source for name in sources for source in sources_of(name, parser, limit, data)]
     known = None if words is None else read_words(words)
     recipe = {
         "sources": [source.name for source in opened],
@@ -218,7 +218,7 @@ def build_agreement(
         return Fold(passes, store, recipe, held_out).write(path, known)
     except BadInput:
         if store.is_empty:
-            store.clear()  # who asked for what cannot be done finds nothing written
+            store.clear()  # a request that cannot be met leaves nothing written
         raise
 
 

@@ -5,7 +5,6 @@ last two keeps the vector it began with, and nothing is unknown.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -112,9 +111,7 @@ def classified_texts(name: str, classes: Sequence[str], parts: Parts) -> Classif
     kept = {part: [row for row in parts[part] if row[0]] for part in PARTS}
     if empty := [part for part, rows in kept.items() if not rows]:
         raise BadInput(f"The data set {name} has no texts with words for {empty[0]}.")
-    counted = Counter(word for rows in kept.values() for words, _ in rows for word in words)
-    ranked = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
-    vocabulary = Vocabulary([word for word, _ in ranked], [count for _, count in ranked], SPECIAL)
+    vocabulary = Vocabulary.of((words for rows in kept.values() for words, _ in rows), special=SPECIAL)
     packed = (
         PackedTexts.of([vocabulary.encode(words) for words, _ in rows], [label for _, label in rows])
         for rows in kept.values()
@@ -271,7 +268,7 @@ def synthetic_polarity(
             f" and {neutral} words: there must be enough words, and at least {HELD_OUT * len(CLASSES)} sentences."
         )
     if not 0 <= swapped <= 1 or not 0 < positive_share < 1:
-        raise BadInput(f"Shares lie between 0 and 1: swapped is {swapped} and positive_share {positive_share}.")
+        raise BadInput(f"Shares are between 0 and 1: swapped is {swapped} and positive_share {positive_share}.")
     words = {name: np.array([f"{name}{number}" for number in range(polar)]) for name in CLASSES}
     filling = np.array([f"neutral{number}" for number in range(neutral)])
 

@@ -196,7 +196,7 @@ def _is_number(text: str) -> bool:
 
 
 def number_of(form: str, other: str) -> Number | None:
-    """The number of a verb's form, told by its other form; None where the two are the same.
+    """The number of a verb's form, from its other form; None where the two are the same.
 
     >>> number_of("is", "are"), number_of("pass", "passes"), number_of("en", "en")
     ('singular', 'plural', None)
@@ -227,20 +227,20 @@ class Source:
     read: Callable[[], Iterator[Item]] = field(repr=False)
 
 
-def sources_of(said: str, parser: str, limit: int | None = None, data: str | Path | None = None) -> list[Source]:
+def sources_of(corpus: str, parser: str, limit: int | None = None, data: str | Path | None = None) -> list[Source]:
     """The sources that a user names: a file, a data set with its split ("ud_ewt:train"), or one with all its splits.
 
     `limit` is how many sentences of each are read at most, or texts where they are parsed here, spread evenly over it.
     """
     if limit is not None:
         check_number("limit", limit, 1)
-    name, _, split = said.partition(":")
+    name, _, split = corpus.partition(":")
     if name == SUBSET:
         return [_subset(limit, data)]
     if name not in CORPORA:
-        whole = sentences_of(said, parser=parser)
+        whole = sentences_of(corpus, parser=parser)
         read = _limited(whole, limit)
-        files = (Path(said),) if Path(said).is_file() else ()
+        files = (Path(corpus),) if Path(corpus).is_file() else ()
         return [Source(whole.name, read.size, files, read.items)]
     return [_split(name, one, parser, limit, data) for one in ([split] if split else CORPORA[name].files)]
 

@@ -48,7 +48,7 @@ class Story:
 
 
 def windows_of(spoken: Sequence[Sequence[str]], before: str = "[UNK]") -> tuple[Window, ...]:
-    """Windows from the words said in each; where the first is silent, it is read as `before`, which nobody knows.
+    """Windows from the words said in each; where the first is silent, it is read as `before`, which no model knows.
 
     >>> [window.read for window in windows_of([["so", "glad"], [], ["then"]])]
     [('so', 'glad'), ('glad',), ('then',)]
@@ -160,11 +160,11 @@ def read_send(folder: str | Path, seconds: int | float = SECONDS) -> dict[str, l
 
 
 def _part(folder: Path, part: str, seconds: int | float) -> Iterator[Story]:
-    said = _inside(_inside(folder / "features", part), "linguistic-word-level")
+    transcripts = _inside(_inside(folder / "features", part), "linguistic-word-level")
     rated = _inside(_inside(folder / "ratings", part), "observer_EWE")
-    found = sorted((path, match) for path in said.iterdir() if (match := TRANSCRIPT.fullmatch(path.name)))
+    found = sorted((path, match) for path in transcripts.iterdir() if (match := TRANSCRIPT.fullmatch(path.name)))
     if not found:
-        raise BadInput(f"There is no transcript ID…_vid…_….tsv in {said}.")
+        raise BadInput(f"There is no transcript ID…_vid…_….tsv in {transcripts}.")
     for path, match in found:
         person, number = match.groups()
         words = [(time, word) for time, word in _columns(path, "\t", TIME, WORD) if word]

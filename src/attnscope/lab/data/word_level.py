@@ -5,7 +5,6 @@ its median lengths to the word. Texts are looked at with no more than 4,000 of t
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -37,9 +36,7 @@ def word_level_texts(
     """
     if not train or not held_out:
         raise BadInput(f"The data set {name} has no texts to {'look at' if train else 'learn from'}.")
-    counted = Counter(word for words, _ in train for word in words if word not in FRAMED.values())
-    kept = sorted((entry for entry in counted.items() if entry[1] >= RARE), key=lambda entry: (-entry[1], entry[0]))
-    vocabulary = Vocabulary([word for word, _ in kept], [count for _, count in kept], FRAMED)
+    vocabulary = Vocabulary.of((words for words, _ in train), least=RARE, special=FRAMED)
     order = np.random.default_rng(SEED).permutation(len(held_out))[:LOOKED_AT]
     dev = [held_out[number] for number in sorted(order.tolist())]
     return ClassifiedTexts(

@@ -257,7 +257,7 @@ class ClassDecoder(nn.Module):
         self.answer = _perceptron(width, classes, dropout)
 
     def forward(self, contexts: Float[Tensor, "text width"]) -> Float[Tensor, "text outcome"]:
-        """What is said of each text."""
+        """One row for each text."""
         return self.answer(contexts)  # type: ignore[no-any-return]
 
 

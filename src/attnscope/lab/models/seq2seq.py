@@ -130,7 +130,7 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """What the decoder gives: logits, α, its states s_t, and the state to go on from with the next token."""
+    """What the decoder gives: logits, α, its states s_t, and the state from which the next token continues."""
 
     logits: Logits
     weights: Float[Tensor, "batch head step source"]
@@ -332,7 +332,7 @@ def _searched(model: Seq2Seq, encoded: Encoded, sources: int, beams: int, longes
     for _ in range(longest):
         step = model.decode(encoded, words[:, -1:])
         gains = step.logits[:, -1].log_softmax(-1).view(sources, beams, -1)
-        # a finished beam goes on with padding, which costs nothing
+        # a finished beam continues with padding, which costs nothing
         gains = gains.masked_fill(done[..., None], -torch.inf)
         gains[..., pad] = torch.where(done, 0.0, -torch.inf)
         total, flat = (total[..., None] + gains).flatten(1).topk(beams, dim=1)

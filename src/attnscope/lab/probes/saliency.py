@@ -59,7 +59,7 @@ def weights_held_fixed(model: nn.Module) -> Iterator[None]:
 # What an agreement is worth: the contextualised agreement ξ of Snell et al. 2021, Eq. 11.
 # A second training of the same model is compared with the finished first one at every checkpoint τ: A(α, α̂(τ)) and
 # its performance p̂(τ). ξ is the performance at the first checkpoint whose attention agrees *more* than the two
-# quantities asked about:
+# quantities in question:
 # ξ(u, v) = p̂( inf{τ : A(α, α̂(τ)) > A(u, v)} )
 
 

@@ -107,12 +107,12 @@ def _pi_and_rho(
     highest = (empty - torch.inf).scatter_reduce(0, owners, attention[words], "amax")
     grown = (attention[words] - highest[owners]).exp()
     shares = grown / empty.index_add(0, owners, grown)[owners]
-    told = empty.index_add(0, owners, shares * polarity[words])
-    signs = 2 * torch.from_numpy(texts.labels).to(told) - 1
-    occurrences = (signs * torch.sigmoid(-signs * told))[owners] * shares
+    logits = empty.index_add(0, owners, shares * polarity[words])
+    signs = 2 * torch.from_numpy(texts.labels).to(logits) - 1
+    occurrences = (signs * torch.sigmoid(-signs * logits))[owners] * shares
     nothing = torch.zeros_like(polarity)
     pi = nothing.index_add(0, words, occurrences)
-    return pi, nothing.index_add(0, words, occurrences * (polarity[words] - told[owners]))
+    return pi, nothing.index_add(0, words, occurrences * (polarity[words] - logits[owners]))
 
 
 # The penalty on V·W that keeps the attention scores of two classes together: c |V·W|, or c (V·W)².
@@ -145,7 +145,7 @@ def _penalty(kind: str) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], 
     return PENALTIES[kind]
 
 
-# How alike the vectors of words are, within a class and between classes, and how V and W lie to each other.
+# How alike the vectors of words are, within a class and between classes, and the product of V and W.
 
 
 def dot_products(model: AttentionClassifier, kinds: Mapping[str, Int64[np.ndarray, " _"]]) -> dict[str, float]:

@@ -223,7 +223,7 @@ def right_batched(states: Sequence[RunState], texts: PackedTexts) -> list[int]:
 def _encode(
     encoder: Encoder, states: Sequence[RunState], texts: PackedTexts, chosen: Numbers, masks: Masks
 ) -> tuple[Int64[np.ndarray, " token"], Vectors, Vectors]:
-    """Where the tokens of a batch lie, and their keys and values in all runs."""
+    """Where the tokens of a batch are, and their keys and values in all runs."""
     rows = encoder.rows(texts.lengths[chosen])
     width = states[0].weights["embeddings.weight"].shape[1]
     inputs = encoder.weights["context"].new_empty(len(states), len(rows), width)

@@ -42,7 +42,7 @@ class Encoder(ABC):
 
     @abstractmethod
     def rows(self, lengths: Int64[np.ndarray, " text"]) -> Int64[np.ndarray, " token"]:
-        """Lay out a batch of texts of these lengths; where each token lies."""
+        """Lay out a batch of texts of these lengths; where each token is put."""
 
     @abstractmethod
     def forward(self, inputs: Vectors) -> tuple[Vectors, Vectors]:
@@ -183,21 +183,21 @@ def gates_backward(gates, cells, curves, hidden, carried, offset, count, before)
                 carry[k] = cell * f
 
 
-# How the tokens of a batch lie in memory: text by text, or moment by moment for an encoder that reads in time.
+# How the tokens of a batch are laid out in memory: text by text, or moment by moment for an encoder that reads in time.
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
     """First the first tokens of all texts, then the second ones, …, without padding; the longest text comes first.
 
-    The texts that still go on at a moment are then the first so many of those at the moment before: a recurrent step
+    The texts that have a token at a moment are then the first so many of those at the moment before: a recurrent step
     works on one block. Read backwards, a text has as many moments, so that both directions share the blocks.
     """
 
     rows: Int64[np.ndarray, " token"]
-    """Where each token lies; tokens are counted text by text."""
+    """Where each token is; tokens are counted text by text."""
     counts: Int64[np.ndarray, " moment"]
-    """How many texts go on at each moment."""
+    """How many texts have a token at each moment."""
     offsets: Int64[np.ndarray, " moment"]
     """Where the block of each moment begins."""
     mirror: Int64[np.ndarray, " token"]

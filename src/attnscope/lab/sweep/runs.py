@@ -1,4 +1,4 @@
-"""One run of a sweep: what it is asked, the weights it begins with, how far it is, and what comes out."""
+"""One run of a sweep: its settings, the weights it begins with, how far it is, and what comes out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +19,7 @@ PENALTIES = ("absolute", "square")
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What one run is asked; runs of one seed begin alike and see the same texts and masks in the same order."""
+    """The settings of one run; runs of one seed begin alike and see the same texts and masks in the same order."""
 
     variant: str = "dot"
     scaling: int | float = 10.0
@@ -225,14 +225,10 @@ class Recipe:
 def recipe_of(
     data: ClassifiedTexts, runs: Sequence[RunSettings], recipe: Recipe, vectors: np.ndarray | None
 ) -> dict[str, Any]:
-    """What a sweep was asked for, in terms a checkpoint can hold; data and vectors by a checksum."""
-    arrays = [
-        getattr(part, name) for part in (data.train, data.dev, data.test) for name in ("tokens", "starts", "labels")
-    ]
-    sums = [crc32(np.ascontiguousarray(array).tobytes()) for array in arrays]
+    """What tells a sweep from another, in JSON terms; data and vectors by a checksum."""
     return {
         "data": data.name,
-        "texts": sums,
+        "texts": [part.fingerprint for part in (data.train, data.dev, data.test)],
         "vocabulary": len(data.vocabulary),
         "vectors": None if vectors is None else crc32(np.ascontiguousarray(vectors).tobytes()),
         "runs": [asdict(run) for run in runs],

@@ -1,7 +1,7 @@
 """Many runs of the attention classifier trained together, each equal to what it would be alone.
 
 Runs of one seed begin with the same weights and see the same texts and dropout masks in the same order, so that they
-differ by what was asked of them alone. DP and DP-A go through a compiled loop (kernels.py), one run to a thread;
+differ by their settings alone. DP and DP-A go through a compiled loop (kernels.py), one run to a thread;
 AD and DP-L are batched by seed (attention.py), each thread with a part of the runs. A run whose patience is over is
 left out of what follows. A sweep with a checkpoint may be killed at any moment and then ends with the very same bits,
 on the same machine with as many threads.
@@ -34,7 +34,7 @@ STATES = "states"
 """The one part of the store."""
 NAMES = ("embeddings.weight", "context", "output.weight", "affine.weight", "affine.bias")
 Watch = Callable[[int, Mapping[RunSettings, float]], None]
-"""Who is told after each epoch (from 1) how good the runs that still go on are on dev."""
+"""Called after each epoch (from 1) with the accuracy on dev of the runs that are not over."""
 
 
 def sweep(
@@ -55,11 +55,11 @@ def sweep(
     threads: int | None = None,
     watch: Watch | None = None,
 ) -> list[TrainedRun]:
-    """Train all runs and give what came out, in the order they were asked in.
+    """Train all runs and give what came out, in their order.
 
     Args:
         data: Texts to learn from, to choose the best epoch by (the first with the highest accuracy) and to test on.
-        runs: What is asked of each; no two alike.
+        runs: The settings of each; no two alike.
         width: d, the length of an embedding; even for `dot_lstm`.
         epochs: At most.
         batch: Texts to an update; the last one of an epoch may have fewer.
@@ -219,11 +219,11 @@ def sweep_groups(
     checkpoints: Path | None = None,
     **training: Any,
 ) -> list[TrainedRun]:
-    """Train groups of runs on an engine, and give all runs in the order they were asked in.
+    """Train groups of runs on an engine, and give all runs in their order.
 
     Args:
         data: As `sweep` takes it; it travels to each worker once.
-        runs: What is asked of each.
+        runs: The settings of each.
         on: `local`, where groups follow each other and each has all threads, or `ray`, where workers take them.
         options: Of the engine, such as `workers` and `threads`.
         checkpoints: A folder with the store of each group, which all workers must see.
