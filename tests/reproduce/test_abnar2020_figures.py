@@ -8,8 +8,8 @@ from scipy.stats import spearmanr
 
 from attnscope.errors import BadInput
 from attnscope.lab.data import AgreementExample
+from attnscope.lab.data.labelled import Labelled
 from attnscope.lab.models import AgreementTransformer
-from attnscope.lab.sentiment import Labelled
 from attnscope.lab.vocabulary import Vocabulary
 from attnscope.reproduce.abnar2020.scoring import (
     METHODS,

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.data import PackedTexts
-from attnscope.lab.data.classified import sst_binary
+from attnscope.lab.data import CLASSIFIED, PackedTexts
 from attnscope.reproduce.sun2020.words import (
     class_counts,
     frequency_matched,
@@ -64,7 +63,7 @@ def test_labels_of_three_classes() -> None:
 def test_the_words_of_sst_are_those_of_the_supplement() -> None:
     if not (Path(os.environ.get("ATTNSCOPE_DATA", "nowhere")) / "sst").is_dir():
         pytest.skip("the Stanford Sentiment Treebank is not in $ATTNSCOPE_DATA")
-    texts = sst_binary()
+    texts = CLASSIFIED["sst"]()
     counts = class_counts(texts.train, 2, len(texts.vocabulary))
     classes = token_classes(counts)
     assert (len(classes.positive), len(classes.negative), len(classes.neutral)) == (412, 265, 1384)

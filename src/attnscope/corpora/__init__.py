@@ -1,4 +1,4 @@
-"""Named data sets: what they are, where they lie, and how they are fetched. None of them is shipped."""
+"""Named data sets: what they are, where they are, and how they are fetched. None of them is shipped."""
 
 from .fetching import add_file as add_file
 from .fetching import fetch as fetch
@@ -11,3 +11,4 @@ from .finding import named_file as named_file
 from .table import CORPORA as CORPORA
 from .table import Dataset as Dataset
 from .table import Download as Download
+from .table import Layout as Layout

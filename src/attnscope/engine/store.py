@@ -103,10 +103,10 @@ class Store:
             watch(len(items), len(items))
 
     def grow(self, part: str, train: Callable[[Path], State]) -> State:
-        """What is kept of a part, or what `train(checkpoint)` gives; its checkpoint goes when the part is made."""
-        checkpoint = self.file(f"{part}.growing{SUFFIX}")
-        made = self.once(part, lambda: train(checkpoint))
-        checkpoint.unlink(missing_ok=True)
+        """What is kept of a part, or what `train(folder)` gives; the folder, of its own store, goes when it is made."""
+        growing = self.file(f"{part}.growing")
+        made = self.once(part, lambda: train(growing))
+        shutil.rmtree(growing, ignore_errors=True)
         return made
 
     def find_table(self, part: str) -> pd.DataFrame | None:

@@ -19,8 +19,8 @@ from ...errors import BadInput
 from ...evaluation.erasure import position_scores, random_scores
 from ...lab import train_classifier
 from ...lab.data.examples_file import sha256_of
-from ...lab.models.storage import WEIGHTS
-from ...lab.sentiment import Labelled, labelled_splits
+from ...lab.data.labelled import Labelled, labelled_splits
+from ...lab.models.word_model import WEIGHTS
 from ...progress import items_done, working
 from ...record import AttentionRecord
 from ..experiment import Attempt

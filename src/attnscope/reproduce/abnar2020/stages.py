@@ -15,7 +15,7 @@ from ...lab.agreement import accuracy_by_attractors, grammar_examples, read_agre
 from ...lab.data import AgreementExample, build_agreement
 from ...lab.data.examples_file import card_of, sha256_of, words_of
 from ...lab.models import AgreementTransformer
-from ...lab.models.storage import WEIGHTS
+from ...lab.models.word_model import WEIGHTS
 from ...progress import items_done, tokens_done
 from ..experiment import Attempt
 from .claims import Evidence, Run

@@ -9,7 +9,7 @@ import pandas as pd
 from ...corpora import dataset
 from ...engine import engine as engine_named
 from ...errors import BadInput
-from ...lab.word_vectors import said_vectors, word_vectors
+from ...lab.word_vectors import check_vectors, word_vectors
 from ..claims import rules_in
 from ..experiment import Attempt, Experiment
 from . import agreement_claims, claims
@@ -30,7 +30,7 @@ def prepare(attempt: Stage) -> Mapping[str, Any]:
     """Look for the data sets and read them before anything is trained; those that are missing are left out."""
     scale, data = attempt.scale, attempt.options.data
     engine_named(attempt.options.engine)  # which refuses a wrong name
-    vectors = said_vectors(attempt.options.vectors)
+    vectors = check_vectors(attempt.options.vectors)
     names = list(scale.classification.data) if "classification" in attempt.stages else []
     pairs = [NAME] if "translation" in attempt.stages else []
     missing = {} if scale.toy else missing_data([*names, *pairs], data)

@@ -17,9 +17,10 @@ from torch.nn import functional as F
 
 from ...engine import load_checkpoint, save_checkpoint
 from ...errors import BadInput
+from ...lab.batches import in_order_of_length
 from ...lab.data import PackedTexts
-from ...lab.decoding import BEAMS, beam_search, in_order_of_length
 from ...lab.models import BagOfWords, RecurrentClassifier, Seq2Seq, WordTranslation
+from ...lab.models.seq2seq import BEAMS, beam_search
 from ...lab.probes.optimal_attention import optimal_attention
 from ...lab.probes.saliency import read_with_saliency
 from ...lab.vocabulary import Vocabulary

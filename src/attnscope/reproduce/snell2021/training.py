@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from ...engine import Store
 from ...engine import engine as engine_named
 from ...errors import BadInput
-from ...lab.batches import Batches, TextBatches
+from ...lab.batches import Batches, TextBatches, in_order_of_length
 from ...lab.data import ClassifiedTexts, PackedTexts
-from ...lab.decoding import in_order_of_length
 from ...lab.models import BagOfWords, RecurrentClassifier, Seq2Seq
 from ...lab.models.bag_of_words import WIDTH
 from ...lab.polarity import padded_batches

@@ -70,7 +70,7 @@ def pretrained_words(
     tables = []
     for seed in seeds:
         for beginning, embeddings in beginnings(data, found, seed).items():
-            checkpoint = place / UNFINISHED / f"{beginning}-{seed}.safetensors"
+            checkpoint = place / UNFINISHED / f"{beginning}-{seed}"
             settings = [RunSettings("dot", MODERATE, seed)]
             (run,) = sweep(data, settings, width=found.width, vectors=embeddings, checkpoint=checkpoint, **training)
             scores = global_scores(model_of(data, run, found.width))

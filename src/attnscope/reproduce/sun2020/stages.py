@@ -21,9 +21,9 @@ from ...lab.data import CLASSIFIED, ClassifiedTexts, PackedTexts, synthetic_pola
 from ...lab.models import AttentionClassifier
 from ...lab.probes import Probe, WatchedTerms
 from ...lab.probes.score_terms import NAMES, penalty_value
-from ...lab.sweep import Recipe, RunSettings, TrainedRun, begun, sweep_groups, train_epoch
+from ...lab.sweep import Recipe, RunSettings, TrainedRun, begin_runs, sweep_groups, train_epoch
 from ...lab.train import LogRow, Measurement, Rate, train
-from ...lab.word_vectors import said_vectors
+from ...lab.word_vectors import check_vectors
 from ...progress import items_done
 from ..experiment import Attempt
 from .claims import Evidence
@@ -40,7 +40,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
     """Read the data sets; the recipe says which vectors and encoder there are."""
     options = attempt.options
     engine(options.engine)  # a wrong name is refused before anything is written, and so are vectors that are not there
-    said_vectors(options.vectors)
+    check_vectors(options.vectors)
     attempt.found[SETS] = {name: data_set(name, attempt.scale, options.data) for name in attempt.scale.seeds}
     vectors = None if options.vectors is None else str(options.vectors)
     return {"scale": attempt.scale_name, "vectors": vectors, "encoder": options.encoder}
@@ -242,7 +242,7 @@ def _see_all(folder: Path, runs: Sequence[MadeUpRun], title: str) -> list[Rows]:
 def train_made_up(run: MadeUpRun) -> Rows:
     """Train a run, and look at it from time to time."""
     recipe = Recipe(run.width, run.epochs, BATCH, RATE * STEADY, 0.0, 0.5, "float32", None, epsilon=STEADY)
-    states = begun(run.data, [run.settings], recipe)
+    states = begin_runs(run.data, [run.settings], recipe)
     dice = np.random.default_rng(run.settings.seed)
     states[0].weights["output.weight"][:] = dice.uniform(-1, 1, (1, run.width))
     looks = {round(look * run.epochs / LOOKS) for look in range(LOOKS + 1)}
