@@ -14,9 +14,17 @@ import transformers
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
-from .answers import POOLINGS, Pooling, Task, checked_task, outcome_labels, pooling_of_sentence_encoder, task_of
 from .checkpoints import adapter_in, check_vocabulary, complete_model, tokenizer_at, with_adapter, without_wrapper
-from .families import is_decoder_only
+from .families import (
+    POOLINGS,
+    Pooling,
+    Task,
+    checked_task,
+    is_decoder_only,
+    outcome_labels,
+    pooling_of_sentence_encoder,
+    task_of,
+)
 from .hugging_face import HuggingFaceReader
 from .model import InstrumentedModel
 

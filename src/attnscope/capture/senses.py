@@ -17,8 +17,8 @@ from .answers import resolved_target, target_value
 from .collect import Collector
 from .encoding import encode_ids
 from .families import CODES_IN_ROWS, has_two_towers
-from .hub_model import HubModel
-from .hugging_face import GREEDY_TOKENS, attention_gradients, decoder_start, observed_run
+from .hub_model import GREEDY_TOKENS, HubModel, decoder_start
+from .hugging_face import attention_gradients, observed_run
 from .request import Request
 from .verifying import card_of, self_check
 from .watching import restored

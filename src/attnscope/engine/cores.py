@@ -15,19 +15,10 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
-from ..errors import WorkerDied, check_number
+from ..errors import WorkerDied, check_workers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-MOST_WORKERS, MOST_THREADS = 4096, 1024
-"""More than any machine has use for; with far more, the system gives up in the middle of the work."""
-
-
-def check_workers(workers: int | None, threads: int) -> None:
-    """Refuse numbers of workers and of threads of each that no machine can serve; None is as many as there is room."""
-    if workers is not None:
-        check_number("workers", workers, 1, MOST_WORKERS)
-    check_number("threads", threads, 1, MOST_THREADS)
 
 
 def run(

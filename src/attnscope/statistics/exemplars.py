@@ -10,8 +10,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from .batch import Frame
-from .layer import LayerAttention
-from .statistic import Caption
+from .statistic import Caption, LayerAttention
 
 HOW_MANY = 10
 NOTHING = -1.0

@@ -12,12 +12,12 @@ from ..capture import InstrumentedModel, load
 from ..capture.checkpoints import embedding_count
 from ..capture.encoding import Encoded, encode
 from ..capture.hub_model import HubModel
-from ..capture.streaming import Shape, body_of, shape_of, stream
+from ..capture.hugging_face import Shape, body_of, shape_of, stream
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.words import readable
 from ..statistics import PARSE, TAGS, Frame, Null, Reading, observer
-from ..statistics.reading import first_counted
+from ..statistics.batch import first_counted
 from ..syntax import Parser, Sentence, Unaligned, words_of_tokens
 
 PLACES = 2**32
@@ -26,7 +26,7 @@ PLACES = 2**32
 
 @dataclass(frozen=True)
 class Job:
-    """What every shard of a pass is asked. It travels to the workers, so it holds nothing but plain things."""
+    """What every shard of a pass is to do. It travels to the workers, so it holds nothing but plain things."""
 
     statistics: Mapping[str, type[Any]]
     null: Null
