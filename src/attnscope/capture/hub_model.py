@@ -4,7 +4,7 @@ import inspect
 import secrets
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,9 +17,9 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 from ..errors import BadInput
 from ..record.attention import Stack
 from .answers import distribution, position_read, prediction_of, probabilities_of
-from .encoding import Encoded, Passage, encode_ids, padded
+from .encoding import Encoded, Passage, encode_ids, pad_rows
 from .families import PROMPT_TYPES, WITHOUT_PADDING, Pooling, Task, has_two_towers, is_decoder_only, longest_input
-from .watching import restored
+from .watching import evaluation_mode
 
 GREEDY_TOKENS = 128
 """How far a decoder goes on by itself where the user gives no target text."""
@@ -118,18 +118,18 @@ class HubModel:
         weight = getattr(table, "weight", None)
         return weight.device if isinstance(weight, Tensor) else self.model.device
 
-    def batched(self, items: Sequence[Ids]) -> dict[str, Any]:
+    def batch_of(self, items: Sequence[Ids]) -> dict[str, Any]:
         """Items as one padded batch on the model's device, with masks, and no cache where the model would keep one."""
         device = self.device
         batch: dict[str, Any] = {}
         for name, mask_name in (("input_ids", "attention_mask"), ("decoder_input_ids", "decoder_attention_mask")):
             if name in items[0]:
-                ids, mask = padded([item[name] for item in items], self.padding)
+                ids, mask = pad_rows([item[name] for item in items], self.padding)
                 batch[name] = ids.to(device)
                 if mask_name in self.accepted:
                     batch[mask_name] = mask.to(device)
         if "token_type_ids" in items[0] and "token_type_ids" in self.accepted:
-            batch["token_type_ids"] = padded([item["token_type_ids"] for item in items], 0)[0].to(device)
+            batch["token_type_ids"] = pad_rows([item["token_type_ids"] for item in items], 0)[0].to(device)
         elif self.model.config.model_type in PROMPT_TYPES:
             batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
         wishes = {"use_cache": False, "return_dict": True}
@@ -206,12 +206,10 @@ def changed_lookups(model: PreTrainedModel, change: Callable[[Tensor], Tensor] |
         return change(output) if threading.get_ident() == thread else output
 
     # encoder and decoder may share one module, which then must not be hooked twice
-    handles = [module.register_forward_hook(in_this_thread) for module in dict.fromkeys(lookups(model))]
-    try:
+    with ExitStack() as hooks:
+        for module in dict.fromkeys(lookups(model)):
+            hooks.enter_context(module.register_forward_hook(in_this_thread))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 # ---- generation: what a model writes by itself
@@ -273,14 +271,14 @@ def _sequences(
 ) -> list[list[int]]:
     if not reader.model.can_generate():
         raise BadInput(f"{type(reader.model).__name__} cannot generate: give the decoder's text as text_target=.")
-    batch = reader.batched([source.inputs for source in sources])
+    batch = reader.batch_of([source.inputs for source in sources])
     inputs: dict[str, Any] = {name: tensor for name, tensor in batch.items() if isinstance(tensor, torch.Tensor)}
     if reader.has_both_sides:
         inputs["decoder_start_token_id"] = decoder_start(reader)
     wishes = {name: value for name, value in options.items() if name != "seed"}
     # what the user's generation config may say about the form of the output must not reach us
     form = {"num_return_sequences": 1, "return_dict_in_generate": False, "max_new_tokens": max_new_tokens}
-    with torch.no_grad(), restored(reader.model):
+    with torch.no_grad(), evaluation_mode(reader.model):
         if options.get("seed") is not None:
             torch.manual_seed(options["seed"])
         try:

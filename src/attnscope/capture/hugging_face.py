@@ -19,13 +19,13 @@ from ..record.target import Quantity
 from .answers import distribution, resolved_target
 from .checkpoints import check_ids, embedding_count
 from .collect import Collector, no_attention
-from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, encode, encode_ids, shifted
+from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, encode, encode_ids, shift_right
 from .families import CODES_OF_SOUND, size_of
 from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_outputs, lookups
 from .reader import Change, Sight
 from .request import Request, Size, checked_request
 from .verifying import SelfCheck, card_of, self_check
-from .watching import AttentionCall, Observer, restored, watch_model
+from .watching import AttentionCall, Observer, evaluation_mode, watch_model
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
@@ -79,14 +79,16 @@ class HuggingFaceReader(HubModel):
             return _answered(self, text, source, text_target)
         return Passage(text, source, _decoder_input(self, text_target, truncation))
 
-    def completed(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
+    def complete(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
         """The passages of an encoder-decoder with what its decoder reads: the encoder alone asks it for nothing."""
         if not self.has_both_sides:
             return list(passages)
         filled: dict[int, Encoded] = {}
         if self.task == "classifier":
             start = decoder_start(self)
-            filled = {place: shifted(self.tokenizer, passage.source, start) for place, passage in enumerate(passages)}
+            filled = {
+                place: shift_right(self.tokenizer, passage.source, start) for place, passage in enumerate(passages)
+            }
         elif stack == "encoder":
             start_alone = encode_ids(self.tokenizer, [decoder_start(self)])
             filled = dict.fromkeys(range(len(passages)), start_alone)
@@ -114,7 +116,7 @@ class HuggingFaceReader(HubModel):
 
     def run(self, batch: Mapping[str, Any], change: Change | None) -> Any:
         """What the model returns, unwatched."""
-        with restored(self.model), changed_lookups(self.model, change):
+        with evaluation_mode(self.model), changed_lookups(self.model, change):
             return self.model(**batch)
 
     def watch(
@@ -224,7 +226,7 @@ def _decoder_input(reader: HubModel, text_target: Text | None, truncation: Trunc
         name = type(reader.model).__name__
         raise BadInput(f"{name} writes no text, so text_target= has no use.")
     labels = encode(reader.tokenizer, text_target, reader.longest, truncation=bool(truncation), as_target=True)
-    return shifted(reader.tokenizer, labels, decoder_start(reader))
+    return shift_right(reader.tokenizer, labels, decoder_start(reader))
 
 
 def _answered(reader: HubModel, text: Text, source: Encoded, answer: Text) -> Passage:
@@ -302,7 +304,7 @@ def stream(body: HubModel, texts: Sequence[Encoded], stack: Stack, show: Show) -
         seen += 1
 
     with torch.no_grad():
-        batch = body.batched([_inputs(body, text) for text in texts])
+        batch = body.batch_of([_inputs(body, text) for text in texts])
         observed_run(body.model, batch, observe, self_check(body.model, batch, "once"))
     if seen == 0:
         raise BadInput(no_attention(body.model, stack))

@@ -327,7 +327,7 @@ class InstrumentedModel:
         size = self.reader.size(request)
         if size is not None and self.model.device.type == "cpu":
             refuse_too_large(estimate_of([len(passage.source) for passage in passages], batch_size, size, request))
-        whole = self.reader.completed(passages, request.stack, batch_size)
+        whole = self.reader.complete(passages, request.stack, batch_size)
         records: dict[int, AttentionRecord] = {}
         for group in self.reader.groups([passage.source.inputs for passage in whole], batch_size):
             captured = capture(self.reader, [whole[position] for position in group], request)

@@ -80,13 +80,13 @@ class Reader(Protocol):
     def passage(self, text: Text, text_target: Text | None = None, truncation: Truncation = False) -> Passage:
         """A text as the model reads it."""
 
-    def completed(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
+    def complete(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
         """The passages with whatever the model itself must write before it can be recorded."""
 
     def groups(self, items: Sequence[Mapping[str, Tensor]], batch_size: int) -> list[list[int]]:
         """Positions of items that may run together."""
 
-    def batched(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
+    def batch_of(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
         """Items as one batch, as the model takes it."""
 
     def run(self, batch: Mapping[str, Any], change: Change | None) -> Any:
@@ -137,7 +137,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
     # a backward pass needs ordinary tensors, also where the user's code runs in inference mode
     mode = torch.inference_mode(mode=False) if request.gradients else nullcontext()
     with mode, torch.set_grad_enabled(request.gradients):
-        sight = reader.watch(reader.batched(items), passages, request, start_here if request.gradients else None)
+        sight = reader.watch(reader.batch_of(items), passages, request, start_here if request.gradients else None)
         logits = reader.answers(sight.output, items)
         targets: list[Target | None] = [None] * len(passages)
         of_layers: list[Tensor] = []
@@ -291,4 +291,4 @@ def _output_again(reader: Reader, items: Sequence[Inputs]) -> Any:
         return rows
 
     brings = any(name in item for item in items for name in EMBEDDINGS.values())
-    return reader.run(reader.batched([_ids(item) for item in items]), bring if brings else None)
+    return reader.run(reader.batch_of([_ids(item) for item in items]), bring if brings else None)

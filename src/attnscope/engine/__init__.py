@@ -6,7 +6,17 @@ from typing import Any, Literal
 from ..errors import BadInput, WorkerDied
 from . import cores, ray
 from .cores import Item, Result
-from .store import RECIPE, UNFINISHED, Store, check_recipe, checked_folder, load_checkpoint, recipe_in, save_checkpoint
+from .store import (
+    RECIPE,
+    UNFINISHED,
+    Store,
+    check_recipe,
+    checked_folder,
+    fingerprint_of,
+    load_checkpoint,
+    recipe_in,
+    save_checkpoint,
+)
 
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 EngineName = Literal["local", "cores", "ray"]
@@ -54,6 +64,7 @@ __all__ = [
     "check_recipe",
     "checked_folder",
     "engine",
+    "fingerprint_of",
     "load_checkpoint",
     "recipe_in",
     "run_here",

@@ -1,7 +1,5 @@
 """Which method to trust: its scores held against what the model does, over many texts."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +10,12 @@ import torch
 from torch import Tensor
 
 from ..attribution.choosing import Method, every_method, named_methods, runs_model, score_what_can_be
-from ..engine import UNFINISHED, Store, check_recipe, checked_folder
+from ..engine import UNFINISHED, Store, check_recipe, checked_folder, fingerprint_of
 from ..errors import BadInput, check_number
 from ..numerals import counted
 from ..record import Model, Text
 from ..record.schema import checked
-from .erasure import BASELINES, token_counts
-from .per_text import Figure, Question, figures_of
+from .per_text import BASELINES, Figure, Question, figures_of, token_counts
 from .result import CARD, Trust
 from .tables import tabulate
 from .texts import model_and_texts
@@ -127,7 +124,7 @@ def trust(
     recipe = {
         "model": model.name,
         "texts": len(given),
-        "fingerprint": hashlib.sha256(json.dumps(given).encode()).hexdigest(),
+        "fingerprint": fingerprint_of(given),
         "methods": list(asked),
         "against": list(references),
         "layers": None if question.layers is None else list(question.layers),

@@ -7,7 +7,18 @@ from .exemplars import Exemplars
 from .grammar import DependencyAlignment, DependencyByDistance, DependencyType, PartOfSpeech
 from .roles import FAMILIES, NEEDED, RoleExemplars, role_symbol, roles
 from .shape import Distance, Entropy, NullAttention, Patterns, Variability
-from .statistic import PARSE, TAGS, Accumulator, Caption, LayerAttention, Statistic, merge_all, observer, with_errors
+from .statistic import (
+    PARSE,
+    TAGS,
+    Accumulator,
+    Caption,
+    LayerAttention,
+    Need,
+    Statistic,
+    merge_all,
+    observer,
+    with_errors,
+)
 
 STATISTICS: dict[str, type[Any]] = {
     "part_of_speech": PartOfSpeech,
@@ -38,6 +49,7 @@ __all__ = [
     "Caption",
     "Frame",
     "LayerAttention",
+    "Need",
     "Null",
     "Reading",
     "RoleExemplars",

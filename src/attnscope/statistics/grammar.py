@@ -51,7 +51,7 @@ class PartOfSpeech(RatioStatistic):
         "share of attention",
         "How much of the head’s attention goes to, or comes from, tokens of a tag.",
     )
-    needs: ClassVar[tuple[str, ...]] = (TAGS,)
+    needs: ClassVar[tuple[Need, ...]] = (TAGS,)
 
     along: Tally = per_head(_tag_labels)
     largest: Tally = per_head(_tag_labels)
@@ -170,7 +170,7 @@ class DependencyAlignment(RatioStatistic):
         "share of attention",
         "How much of the head’s attention runs along a syntactic dependency.",
     )
-    needs: ClassVar[tuple[str, ...]] = (PARSE,)
+    needs: ClassVar[tuple[Need, ...]] = (PARSE,)
     errors: ClassVar[Mapping[str, str]] = {"value": "error", "focus": "focus_error"}
 
     linked: Tally = per_head(_link_labels)
@@ -270,7 +270,7 @@ class DependencyType(RatioStatistic):
         "share of attention",
         "How much of the head’s attention goes to tokens that bear a relation.",
     )
-    needs: ClassVar[tuple[str, ...]] = (PARSE,)
+    needs: ClassVar[tuple[Need, ...]] = (PARSE,)
 
     to: Tally = per_head(_relations)
     mass: Tally = per_head()
@@ -312,9 +312,7 @@ class DependencyByDistance(Additive):
         "share of pairs",
         "A property of the corpus: how likely two tokens are linked, by their distance.",
     )
-    needs: ClassVar[tuple[str, ...]] = (PARSE,)
-    errors: ClassVar[Mapping[str, str]] = {"value": "error"}
-    second_pass: ClassVar[None] = None
+    needs: ClassVar[tuple[Need, ...]] = (PARSE,)
 
     linked: Tally = field(default_factory=lambda: Tally.zeros(()))
     pairs: Tally = field(default_factory=lambda: Tally.zeros(()))

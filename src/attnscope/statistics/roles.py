@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .batch import Batch, Frame, Pairs
 from .exemplars import Exemplars
-from .statistic import LayerAttention
+from .statistic import LayerAttention, Need
 
 RESTING = 0.9
 """A head that gives more than this to one sink does nothing else that counts."""
@@ -298,7 +298,7 @@ class RoleExemplars:
     corpus is read again for them.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[Need, ...]] = ()
     errors: ClassVar[Mapping[str, str]] = {}
     second_pass: ClassVar[None] = None
 

@@ -304,8 +304,7 @@ class Variability(Additive):
         "share",
         "How much the pattern changes with the text: 0 is bound to position alone, 1 to content.",
     )
-    needs: ClassVar[tuple[str, ...]] = ()
-    second_pass: ClassVar[type[Deviations]] = Deviations
+    second_pass = Deviations
 
     maps: Tally = per_head(SOLE, POSITIONS, POSITIONS)
     sentences: Tally = per_corpus()

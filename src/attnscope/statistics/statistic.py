@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -117,6 +117,10 @@ def observer(
 # Sums that can be split and merged: float64, with labels, and never a division before the end.
 
 
+Need = Literal["tags", "parse"]
+TAGS: Need = "tags"
+PARSE: Need = "parse"
+"""What a statistic may need of every sentence: parts of speech; heads and relations."""
 SOLE = ("",)
 """The label of a tally that has only one."""
 
@@ -198,6 +202,10 @@ Summed = TypeVar("Summed", bound="Additive")
 class Additive:
     """A statistic that is nothing but tallies: merging adds them, and its state lists them."""
 
+    needs: ClassVar[tuple[Need, ...]] = ()
+    errors: ClassVar[Mapping[str, str]] = {"value": "error"}
+    second_pass: ClassVar[type[Any] | None] = None
+
     @classmethod
     def empty(cls: type[Summed], frame: Frame) -> Summed:
         """One that has seen nothing."""
@@ -235,10 +243,6 @@ class Additive:
                 " since, so begin again in another folder."
             )
         return cls(**{name: Tally(**value) if isinstance(value, dict) else value for name, value in state.items()})
-
-
-TAGS, PARSE = "tags", "parse"
-"""What a statistic may need of every sentence: parts of speech; heads and relations."""
 
 
 @dataclass(frozen=True)
@@ -298,10 +302,6 @@ class Ratio:
 @dataclass
 class RatioStatistic(Additive):
     """Tallies, and the ratio they make; a ratio over nothing is NaN."""
-
-    needs: ClassVar[tuple[str, ...]] = ()
-    errors: ClassVar[Mapping[str, str]] = {"value": "error"}
-    second_pass: ClassVar[None] = None
 
     @abstractmethod
     def ratio(self) -> Ratio:

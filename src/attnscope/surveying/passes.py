@@ -15,7 +15,7 @@ import torch
 
 from ..capture import InstrumentedModel, load
 from ..capture.verifying import card_of
-from ..engine import UNFINISHED, Engine, Store, check_recipe
+from ..engine import UNFINISHED, Engine, Store, check_recipe, fingerprint_of
 from ..errors import BadInput
 from ..numerals import counted
 from ..progress import CorpusProgress, Watch
@@ -87,7 +87,7 @@ def shards_of(corpus: Corpus, size: int) -> Iterator[Shard]:
         yield shard
 
 
-def fingerprint_of(items: Shard) -> str:
+def shard_fingerprint(items: Shard) -> str:
     """Tells the sentences of one shard from any others, by all that a survey reads of them: no fine tags."""
 
     def plain(item: Sentence | str) -> object:
@@ -95,7 +95,7 @@ def fingerprint_of(items: Shard) -> str:
             return item
         return {name: value for name, value in vars(item).items() if name != "fine_tags"}
 
-    return hashlib.sha256(json.dumps(list(map(plain, items))).encode()).hexdigest()
+    return fingerprint_of(list(map(plain, items)))
 
 
 def _part(number: int, shard: int) -> str:
@@ -106,7 +106,7 @@ def corpus_fingerprint(corpus: Corpus, shard_size: int) -> str:
     """Tells what a corpus holds now from what it held; it is read for this."""
     digest = hashlib.sha256()
     for shard in shards_of(corpus, shard_size):
-        digest.update(fingerprint_of(shard).encode())
+        digest.update(shard_fingerprint(shard).encode())
     return digest.hexdigest()[:16]
 
 
@@ -147,7 +147,7 @@ class Passes:
     ) -> Iterator[tuple[int, tuple[int, Shard]]]:
         """The shards still to be run; the others are handed to the fold in passing."""
         for shard, items in enumerate(self._shards()):
-            fingerprint = fingerprint_of(items)
+            fingerprint = shard_fingerprint(items)
             if number == 1:
                 self.read.update(fingerprint.encode())
                 self.first.append(fingerprint)

@@ -14,7 +14,7 @@ from ..engine import engine as engine_named
 from ..errors import BadInput, check_number, check_workers
 from ..progress import Watch
 from ..record.schema import checked
-from ..statistics import NEEDED, PARSE, ROLE_EXEMPLARS, ROLES, STATISTICS, TAGS, Null, checked_null
+from ..statistics import NEEDED, PARSE, ROLE_EXEMPLARS, ROLES, STATISTICS, TAGS, Need, Null, checked_null
 from ..syntax import Corpus, sentences_of
 from .result import Survey
 from .storage import CARD, read_card
@@ -78,7 +78,7 @@ def survey(
 # Which statistics are taken: those that were named, or all that the corpus has the annotation for.
 
 
-MEANINGS = {TAGS: "parts of speech", PARSE: "heads and relations"}
+MEANINGS: dict[Need, str] = {TAGS: "parts of speech", PARSE: "heads and relations"}
 OUR_NAMES: dict[Any, str] = {kind: name for name, kind in STATISTICS.items()}
 
 Kinds = dict[str, type[Any]]
@@ -105,7 +105,7 @@ class Choice:
         return self.wants_roles and "exemplars" in self.statistics
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The annotation that every sentence must have."""
         return frozenset(need for kind in self.statistics.values() for need in kind.needs)
 
@@ -145,7 +145,7 @@ def chosen_statistics(named: tuple[Kinds, bool] | None, corpus: Corpus) -> Choic
     return Choice(chosen, wants_roles, {})
 
 
-def _meaning(needs: Sequence[str]) -> str:
+def _meaning(needs: Sequence[Need]) -> str:
     return " and ".join(MEANINGS[need] for need in needs)
 
 

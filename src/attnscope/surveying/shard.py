@@ -16,7 +16,7 @@ from ..capture.hugging_face import Shape, body_of, shape_of, stream
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.words import readable
-from ..statistics import PARSE, TAGS, Frame, Null, Reading, observer
+from ..statistics import PARSE, TAGS, Frame, Need, Null, Reading, observer
 from ..statistics.batch import first_counted
 from ..syntax import Parser, Sentence, Unaligned, words_of_tokens
 
@@ -32,7 +32,7 @@ class Job:
     null: Null
     stack: Stack
     parser: str | None
-    needs: frozenset[str]
+    needs: frozenset[Need]
     tokens_per_batch: int
     threads: int
     before: Mapping[str, Any] = field(default_factory=dict)
@@ -154,7 +154,7 @@ def _cut_text(encoded: Encoded, length: int) -> Encoded:
 # A sentence as a model reads it: every word finds its tokens, or the reason why not is counted.
 
 
-def read_sentence(reader: HubModel, sentence: Sentence, place: int, needs: frozenset[str]) -> tuple[Reading, Encoded]:
+def read_sentence(reader: HubModel, sentence: Sentence, place: int, needs: frozenset[Need]) -> tuple[Reading, Encoded]:
     """The tokens of a sentence with the word of each; raises `Unaligned` with a reason that can be counted."""
     if TAGS in needs and sentence.tags is None:
         raise Unaligned("it has no parts of speech")

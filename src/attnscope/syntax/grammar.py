@@ -116,10 +116,10 @@ def noun_phrase(dice: Random, depth: int) -> Node:
         return name(dice)
     if chance(dice, 5):
         return Node(pick(dice, lexicon.OBJECT_PRONOUNS[number]), "PRON", number=number, kind="person")
-    return modified(dice, simple_noun_phrase(dice, kind, number, lexicon.DETERMINERS), depth)
+    return modify(dice, simple_noun_phrase(dice, kind, number, lexicon.DETERMINERS), depth)
 
 
-def modified(dice: Random, noun: Node, depth: int) -> Node:
+def modify(dice: Random, noun: Node, depth: int) -> Node:
     """The noun with a prepositional phrase, a relative clause, both or none after it."""
     if depth > 0 and chance(dice, 70):
         phrase = prepositional_phrase(dice, noun_phrase(dice, depth - 1), linked=chance(dice, 50))
@@ -279,11 +279,11 @@ def _subject(dice: Random) -> Node:
         return name(dice)
     if chance(dice, 4) and kind in lexicon.INDEFINITE_PRONOUNS:
         pronoun = pick(dice, lexicon.INDEFINITE_PRONOUNS[kind])
-        return modified(dice, Node(pronoun, "PRON", number=SINGULAR, kind=kind), depth=2)
+        return modify(dice, Node(pronoun, "PRON", number=SINGULAR, kind=kind), depth=2)
     if chance(dice, 12):
         return _coordinated_subject(dice, kind)
     noun = simple_noun_phrase(dice, kind, number, lexicon.DETERMINERS)
-    return modified(dice, noun, depth=pick(dice, (0, 1, 2, 3, 3, 3)))
+    return modify(dice, noun, depth=pick(dice, (0, 1, 2, 3, 3, 3)))
 
 
 def _coordinated_subject(dice: Random, kind: str) -> Node:
@@ -299,7 +299,7 @@ def _coordinated_subject(dice: Random, kind: str) -> Node:
         simple_noun_phrase(dice, kind, pick(dice, (SINGULAR, PLURAL)), lexicon.PLAIN_DETERMINERS) for _ in range(2)
     )
     return coordination(
-        modified(dice, first, depth=1) if preconjunction else first, modified(dice, second, depth=1), preconjunction
+        modify(dice, first, depth=1) if preconjunction else first, modify(dice, second, depth=1), preconjunction
     )
 
 
