@@ -164,7 +164,7 @@ def has_two_towers(model: PreTrainedModel) -> bool:
 
 
 def stacks_of(model: PreTrainedModel) -> dict[nn.Module, Stack]:
-    """The stack of each module, told by its name where a model has both an encoder and a decoder."""
+    """The stack of each module, known by its name where a model has both an encoder and a decoder."""
     decoder_only = is_decoder_only(model)
     stacks: dict[nn.Module, Stack] = {}
     for name, module in model.named_modules():

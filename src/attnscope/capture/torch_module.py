@@ -42,7 +42,7 @@ from .watching import in_evaluation
 
 IDS = "input_ids"
 MASKS = ("attention_mask", "src_key_padding_mask", "key_padding_mask", "padding_mask")
-"""Arguments that are taken for a mask of the tokens without being told."""
+"""Arguments that are taken for a mask of the tokens if the user names none."""
 READ_AT: dict[str, Readout] = {
     "first": lambda _tokens: 0,
     "last": lambda _tokens: -1,

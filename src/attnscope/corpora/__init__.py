@@ -1,4 +1,4 @@
-"""Named data sets: what they are, where they lie, and how they are fetched. None of them is shipped."""
+"""Named data sets: what they are, where they are, and how they are fetched. None of them is shipped."""
 
 from .fetching import add_file as add_file
 from .fetching import fetch as fetch

@@ -1,4 +1,4 @@
-"""Where named data sets lie: each in a folder of its own name, in a place the user says or in the user's cache."""
+"""Where named data sets are found: each in a folder of its own name, in a place the user names or in the cache."""
 
 import os
 from pathlib import Path

@@ -141,7 +141,7 @@ def _work(there: Any, make_worker: Callable[[], Callable[[Any], Any]], threads: 
             work = work or make_worker()
             answer: tuple[Any, Exception | None] = (work(item), None)
         except KeyboardInterrupt:
-            return  # the process that asked is told too, and raises
+            return  # the process that asked gets the signal too, and raises
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the work was asked for
             answer = (None, error)
         there.send(answer)

@@ -20,7 +20,7 @@ from .result import CARD, Trust
 from .tables import tabulate
 from .texts import model_and_texts
 
-# What the measurement will cost, told before it runs.
+# What the measurement will cost, announced before it runs.
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _measure_parts(
 
 
 def _figures(model: Model, text: Text, question: Question, options: Mapping[str, Any]) -> list[Figure]:
-    """Which figures every text has, told from the first."""
+    """Which figures every text has, as the first shows."""
     return list(figures_of(model.record(text, **options), model, question, 0))
 
 
@@ -229,7 +229,7 @@ def texts_of(texts: list[Text]) -> list[Text]:
 
 
 def _tokens(model: Model, text: Text, number: int, truncate: bool) -> tuple[str, ...]:
-    """The tokens of a text, so that one the model cannot read is told before anything runs."""
+    """The tokens of a text, so that one the model cannot read is reported before anything runs."""
     try:
         return model.tokens(text, truncate)
     except BadInput as error:

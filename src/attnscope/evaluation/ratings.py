@@ -47,16 +47,16 @@ def lexicon(
         methods: Names or functions; by default WORD_METHODS, as far as the model serves them.
         tags: The kind of each word, in lower case, if the lexicon's very positive and very negative are not meant.
         minimum_count: How often a word must stand in the texts to be used.
-        data: Where named data sets lie, before $ATTNSCOPE_DATA.
+        data: The folder of named data sets, before $ATTNSCOPE_DATA.
         out: A folder that sums are kept in while they grow, and the study at the end.
         resume: Go on with what is in the folder, to the very same study.
         batch_size: Texts run together.
         truncate: Cut texts that are too long for the model, instead of refusing them.
         limit: Read only so many texts.
-        watch: Told how many texts are done, and of how many.
+        watch: Called with how many texts are done, and of how many.
     """
     folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
-    statsmodels_api()  # what is missing is told before a model runs for hours
+    statsmodels_api()  # what is missing is reported before a model runs for hours
     matcher = Matcher(read_lexicon(lexicon, data))
     used = matcher.lexicon
     model, texts = model_and_texts(model, texts, limit, data)
@@ -116,7 +116,7 @@ def lexicon(
 
 
 def _check_words(inquiry: Inquiry, matcher: Matcher) -> None:
-    """Raise before the model runs if the texts have too few words of the lexicon; words are told by their letters."""
+    """Raise before the model runs if the texts have too few words of the lexicon; a word is a run of letters."""
     found: dict[str, float] = {}
     for text in inquiry.texts:
         for part in [text] if isinstance(text, str) else text:

@@ -173,7 +173,7 @@ def _parsed(column: str, text: str) -> str | int | float | None:
 
 
 def _check_table(path: Path, table: pd.DataFrame) -> None:
-    """Refuse a table that no verdict can be told from."""
+    """Refuse a table that allows no verdict."""
     rows = headline(table)
     if rows.empty or table.duplicated(OF_ONE).any():
         raise BadInput(f"{path} is damaged: a figure stands there twice, or none over all texts does.")

@@ -90,7 +90,7 @@ def chosen_methods(methods: Sequence[str | Method] | None) -> dict[str, WordMeth
 def plan_methods(
     model: Model, text: Text, methods: Mapping[str, WordMethod], record: Mapping[str, Any], *, all_needed: bool
 ) -> Plan:
-    """What the model serves of these methods, told from one text; `record` are options of every record.
+    """What the model serves of these methods, as tried on one text; `record` are options of every record.
 
     Methods that read any record are scored on one that has to be taken anyway. If `all_needed`, a method that is not
     served raises what it lacks.
@@ -163,7 +163,7 @@ BATCHES_IN_PART = 8
 WHAT = "measurement of words"
 
 Watch = Callable[[int, int], None]
-"""Who is told how many texts are done, and of how many."""
+"""Is called with how many texts are done, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Inquiry:
 
 
 @dataclass(frozen=True)
-class Measured:
+class WordSums:
     """The sums for each word and each head, and the methods that the model does not serve, with why."""
 
     words: WordTally
@@ -223,7 +223,7 @@ def inquire(
     return Inquiry(given, methods, batch_size, truncate, recipe, tags, tag_of)
 
 
-def measure_words(model: Model, inquiry: Inquiry, store: Store, watch: Watch | None) -> Measured:
+def measure_words(model: Model, inquiry: Inquiry, store: Store, watch: Watch | None) -> WordSums:
     """The sums over all texts, batch by batch; those that the store has are not computed again.
 
     A batch is recorded by itself and sums are added in the order of the texts, so that it does not matter at which part
@@ -247,7 +247,7 @@ def measure_words(model: Model, inquiry: Inquiry, store: Store, watch: Watch | N
             store.keep(TALLY, {"words": words.state(), "heads": heads.state(), "done": through})
     if watch is not None:
         watch(len(inquiry.texts), len(inquiry.texts))
-    return Measured(words, heads, plan.left_out)
+    return WordSums(words, heads, plan.left_out)
 
 
 def store_of(folder: Path | None, inquiry: Inquiry) -> Store:

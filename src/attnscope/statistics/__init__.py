@@ -1,4 +1,4 @@
-"""What heads do over a corpus: ten statistics, each a measurement that accumulates, and the roles told from them."""
+"""What heads do over a corpus: ten statistics, each a measurement that accumulates, and the roles derived from them."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ STATISTICS: dict[str, type[Any]] = {
     "patterns": Patterns,
     "exemplars": Exemplars,
 }
-"""Every statistic by its name. `roles` is told from the tables of these."""
+"""Every statistic by its name. `roles` is derived from the tables of these."""
 
 ROLES, ROLE_EXEMPLARS = "roles", "role_exemplars"
 

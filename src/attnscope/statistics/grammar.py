@@ -18,6 +18,7 @@ from .statistic import (
     Additive,
     Caption,
     LayerAttention,
+    Need,
     Ratio,
     RatioStatistic,
     Tally,

@@ -70,7 +70,7 @@ BROAD, MIXED = "broad", "mixed"
 BOUND = ("bound to position", "bound to content")
 
 NEEDED = ("patterns", "null_attention", "entropy", "variability", "part_of_speech", "dependency_alignment")
-"""The tables that roles are told from, as far as they are there; `patterns` must be."""
+"""The tables that roles are derived from, as far as they are there; `patterns` must be."""
 
 
 def roles(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -86,7 +86,7 @@ Kinds = dict[str, type[Any]]
 
 @dataclass(frozen=True)
 class Choice:
-    """The statistics of a survey by name, whether roles are told from them, and what the corpus did not allow."""
+    """The statistics of a survey by name, whether roles are derived from them, and what the corpus did not allow."""
 
     statistics: Kinds
     wants_roles: bool
@@ -164,7 +164,7 @@ def _named(one: Any) -> tuple[str, type[Any]]:
 
 
 def _annotation(corpus: Corpus) -> set[str]:
-    """What the first sentence has; a parser that cannot be loaded is told here, before anything is written.
+    """What the first sentence has; a parser that cannot be loaded is reported here, before anything is written.
 
     Later sentences that have less are skipped and counted, as are all that a model cannot read.
     """
@@ -231,7 +231,7 @@ def plan_survey(
     threads: int | None,
     engine_options: Mapping[str, Any] | None,
 ) -> Plan:
-    """The plan, if it can be done as far as can be told without the model; the arguments are those of `survey`."""
+    """The plan, if it can be done as far as is known without the model; the arguments are those of `survey`."""
     folder = None if out is None else checked_folder(Path(out), "survey", resume=resume, finished=CARD)
     null_rule = None if null is None else checked_null(null)
     check_number("tokens_per_batch", tokens_per_batch, 1)
@@ -261,7 +261,7 @@ def plan_survey(
 
 
 def source_of(corpus: Any, parser: Any, limit: int | None, data: str | Path | None) -> Corpus:
-    """The corpus; a data set that is known by name is found where the data lies ("ud_ewt", "ud_ewt:dev")."""
+    """The corpus; a data set that is known by name is found in its folder ("ud_ewt", "ud_ewt:dev")."""
     path, kind = named_file(corpus, data) or (corpus, None)
     return sentences_of(path, parser=parser, limit=limit, kind=kind)
 

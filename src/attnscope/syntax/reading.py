@@ -314,7 +314,7 @@ class DatasetName:
         return Path(self.name).is_dir() or HUB_NAME.fullmatch(self.name) is not None
 
     def __str__(self) -> str:
-        """What is read, in words, without the place where a folder lies: results tell no paths."""
+        """What is read, in words, without the path of a folder: results hold no paths."""
         name = Path(self.name).resolve().name if Path(self.name).is_dir() else self.name
         name = name if self.configuration is None else f"{name}:{self.configuration}"
         name = name if self.split is None else f"{name}, {self.split}"
