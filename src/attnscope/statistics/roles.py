@@ -96,16 +96,16 @@ def _doubt(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _candidates(tables: Mapping[str, pd.DataFrame]) -> list[pd.DataFrame]:
-    found = [_patterns(tables["patterns"]), _at_rest(tables["patterns"])]
-    if "null_attention" in tables:
-        found.append(_one_token(tables["null_attention"]))
-    if "entropy" in tables:
-        found.append(_broad(tables["entropy"]))
-    if "part_of_speech" in tables:
-        found.append(_tags(tables["part_of_speech"]))
-    if "dependency_alignment" in tables:
-        found.append(_relations(tables["dependency_alignment"]))
-    return found
+    """What the heads could be called by each table that is there."""
+    namings = (
+        ("patterns", _patterns),
+        ("patterns", _at_rest),
+        ("null_attention", _one_token),
+        ("entropy", _broad),
+        ("part_of_speech", _tags),
+        ("dependency_alignment", _relations),
+    )
+    return [naming(tables[name]) for name, naming in namings if name in tables]
 
 
 def _patterns(table: pd.DataFrame) -> pd.DataFrame:
