@@ -40,7 +40,7 @@ def run_here(
 ENGINES: dict[EngineName, Engine] = {"local": run_here, "cores": cores.run, "ray": ray.run}
 
 
-def engine(name: EngineName | Engine | str) -> Engine:
+def engine(name: str | Engine) -> Engine:
     """The engine of that name; a function with the signature of `run_here` is an engine itself.
 
     >>> list(engine("local")(lambda: len, [(0, "attention")]))

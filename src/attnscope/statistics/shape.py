@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float64
@@ -304,7 +304,7 @@ class Variability(Additive):
         "share",
         "How much the pattern changes with the text: 0 is bound to position alone, 1 to content.",
     )
-    second_pass = Deviations
+    second_pass: ClassVar[type[Any] | None] = Deviations
 
     maps: Tally = per_head(SOLE, POSITIONS, POSITIONS)
     sentences: Tally = per_corpus()
