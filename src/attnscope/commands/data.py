@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..corpora import CORPORA, add_file, dataset, fetch, files_here, known
+from ..corpora import CORPORA, add_file, dataset, dataset_named, fetch, files_here
 from ..errors import BadInput
 from ..numerals import counted
 from ..progress import bytes_done, tokens_done, waiting
@@ -152,7 +152,7 @@ def _summary(card: dict[str, Any]) -> str:
 
 
 def _describe(name: str, files: dict[str, Path]) -> dict[str, Any]:
-    entry = known(name)
+    entry = dataset_named(name)
     return {
         "name": name,
         "about": entry.about,
@@ -169,6 +169,6 @@ def _tell(name: str, paths: list[Path], as_json: bool) -> None:
     if as_json:
         say(json.dumps({"name": name, "files": [str(path) for path in paths]}))
         return
-    say(f"{name}: {known(name).licence}, from {known(name).source}")
+    say(f"{name}: {dataset_named(name).licence}, from {dataset_named(name).source}")
     for path in paths:
         say(f"In place: {path}")

@@ -199,8 +199,13 @@ def checked_folder(
     return out
 
 
+def fingerprint_of(thing: object) -> str:
+    """Tells plain data, as JSON writes it, from any other."""
+    return hashlib.sha256(json.dumps(thing).encode()).hexdigest()
+
+
 def _digest(made_of: object) -> str | None:
-    return None if made_of is None else hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+    return None if made_of is None else fingerprint_of(made_of)
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], inside: str = "") -> Iterator[str]:

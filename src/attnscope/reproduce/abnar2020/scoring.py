@@ -16,7 +16,7 @@ from torch import Tensor
 from ...attribution import blank_out, flow, gradient, raw, rollout
 from ...attribution.comparing import ranks, round_scores
 from ...engine import Store
-from ...evaluation.erasure import position_scores, random_scores
+from ...evaluation.per_text import position_scores, random_scores
 from ...evaluation.tables import interval, means, resampled_means
 from ...lab.data import AgreementExample
 from ...lab.models import AgreementTransformer

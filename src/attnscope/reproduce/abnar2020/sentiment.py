@@ -16,7 +16,7 @@ from ...attribution import flow, gradient, raw, rollout
 from ...capture import load
 from ...engine import Store
 from ...errors import BadInput
-from ...evaluation.erasure import position_scores, random_scores
+from ...evaluation.per_text import position_scores, random_scores
 from ...lab import train_classifier
 from ...lab.data.examples_file import sha256_of
 from ...lab.data.labelled import Labelled, labelled_splits
