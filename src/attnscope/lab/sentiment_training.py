@@ -226,5 +226,5 @@ def train_sst5(
     Data sets are looked for in `place` before $ATTNSCOPE_DATA. Until the end a subfolder `unfinished` holds the state
     from which `resume` continues to the very same weights.
     """
-    name, options = Path(data).name, {"vectors": vectors, "seed": seed, "resume": resume, "steps": steps}
-    return train_sentiment(out, SST5, lambda: tree_splits(data, place), name, **options)
+    splits = partial(tree_splits, data, place)
+    return train_sentiment(out, SST5, splits, Path(data).name, vectors=vectors, seed=seed, resume=resume, steps=steps)
