@@ -19,7 +19,7 @@ from .answering import AsJson, resumable, say
 if TYPE_CHECKING:
     from ..reproduce import Experiment
 
-_FOLDERS = {path.parent.name: path.parent for path in Path(__file__).parents[1].glob("reproduce/*/experiment.py")}
+_FOLDERS = {path.parent.name: path.parent for path in Path(__file__).parents[1].glob("reproduce/*/__init__.py")}
 PAPERS = tuple(sorted(_FOLDERS, key=lambda name: (name[-4:], name)))
 """By year. The folders are looked at, because the papers themselves take seconds to import."""
 MEGABYTES = {"ud_ewt": 4, "wikitext2": 1, "imdb": 26, "agreement": 1, "sst": 1, "warriner": 1, "20news": 4}

@@ -41,11 +41,11 @@ class Attempt(Generic[ScaleT, OptionsT]):
     """An instance of the paper's `options`."""
     stages: tuple[str, ...]
     """Those that are run: all, unless the paper lets its user choose."""
-    found: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
     """What each stage gave, by its name; `prepare` may put here what it has read."""
 
     def __getitem__(self, stage: str) -> Any:
-        return self.found[stage]
+        return self.results[stage]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ class Experiment:
         store = Store(attempt.folder, WHAT, self.prepare(attempt)).begin()
         with _nothing_left_of_bad_input(attempt.folder):
             for name in attempt.stages:
-                attempt.found[name] = self.stages[name](attempt)
+                attempt.results[name] = self.stages[name](attempt)
         store.keep(DONE, list(attempt.stages))
         evidence = self.evidence(attempt)
         if not isinstance(evidence, Editions):

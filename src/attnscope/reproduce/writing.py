@@ -11,9 +11,7 @@ from ..errors import BadInput
 from ..files import written_atomically
 from ..views.printing import Plot
 from .claims import CLAIMS, NOTHING, Claim, claims_json, count, name_claim, read_claims
-from .document import Block, Document, Figure, Heading, Link, Paragraph, Strong, Table, Words
-from .markdown import markdown_of
-from .page import page_of
+from .document import Block, Document, Figure, Heading, Link, Paragraph, Strong, Table, Words, markdown_of, page_of
 
 REPORT, PAGE, TABLES, FIGURES = "report.md", "report.html", "tables", "figures"
 SURVEY = "survey"

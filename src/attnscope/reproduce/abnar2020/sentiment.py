@@ -62,7 +62,7 @@ def run_sentiment(attempt: Attempt[Scale, Options]) -> Sentiment:
         model = load(SHIPPED_MODEL if place is None else str(place))
     if place is None:
         testing = attempt["examples"].testing
-        items = evenly([Labelled(" ".join(one.words), one.number) for one in testing], scale.reviews)
+        items = spread_evenly([Labelled(" ".join(one.words), one.number) for one in testing], scale.reviews)
         weights, name, about = SHIPPED_MODEL, SHIPPED_MODEL, "the shipped model in place of a sentiment classifier"
     else:
         items = reviews(scale.reviews, model, options.data)
@@ -136,13 +136,13 @@ def _rows(maps: Float64[Tensor, "layer token token"], source: str) -> Float64[Te
 def reviews(count: int, model: Any, data: str | Path | None) -> list[Labelled]:
     """So many test sentences of the sentiment treebank, spread evenly over those that are short enough."""
     items = labelled_splits("sst", data)["test"]
-    return evenly([item for item in items if len(model.tokens(item.text)) <= MOST_TOKENS], count)
+    return spread_evenly([item for item in items if len(model.tokens(item.text)) <= MOST_TOKENS], count)
 
 
-def evenly(items: Sequence[Item], count: int) -> list[Item]:
+def spread_evenly(items: Sequence[Item], count: int) -> list[Item]:
     """So many of the items, spread as evenly as can be; all where there are no more.
 
-    >>> evenly(["a", "b", "c", "d"], 2)
+    >>> spread_evenly(["a", "b", "c", "d"], 2)
     ['b', 'd']
     """
     whole = len(items)

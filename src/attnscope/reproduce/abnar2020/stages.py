@@ -37,7 +37,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
     options = attempt.options
     corpus = None if options.corpus is None else Path(options.corpus)
     model = load(options.model) if isinstance(options.model, str) else options.model
-    attempt.found["pronouns"] = pronoun_blocks(model)
+    attempt.results["pronouns"] = pronoun_blocks(model)
     if corpus is not None and not corpus.is_file():
         raise BadInput(f"There is no file {corpus}: give one that attnscope data build agreement has written.")
     if options.limit is not None and (corpus is not None or attempt.scale.text != "text"):

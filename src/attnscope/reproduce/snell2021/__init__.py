@@ -1,3 +1,107 @@
 """Snell et al. (2021): how attention is learned, from word knowledge to where to look."""
 
-from .experiment import reproduce_snell2021 as reproduce_snell2021
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...corpora import dataset
+from ...engine import engine as engine_named
+from ...errors import BadInput
+from ...lab.word_vectors import said_vectors, word_vectors
+from ..claims import rules_in
+from ..experiment import Attempt, Experiment
+from . import agreement_claims, claims
+from .claims import Evidence
+from .classification import read_texts, run_classification, run_locality
+from .copying import run_copying, run_heads
+from .figures import report_of
+from .paper import SCALES, TITLE, Options, Scale
+from .theory import check_theory
+from .translation import NAME, check_sentences, run_translation
+
+Stage = Attempt[Scale, Options]
+NAMES = {"sms": "sms_spam"}
+"""Data sets that have another name among the data sets than in tables."""
+
+
+def prepare(attempt: Stage) -> Mapping[str, Any]:
+    """Look for the data sets and read them before anything is trained; those that are missing are left out."""
+    scale, data = attempt.scale, attempt.options.data
+    engine_named(attempt.options.engine)  # which refuses a wrong name
+    vectors = said_vectors(attempt.options.vectors)
+    names = list(scale.classification.data) if "classification" in attempt.stages else []
+    pairs = [NAME] if "translation" in attempt.stages else []
+    missing = {} if scale.toy else missing_data([*names, *pairs], data)
+    folder = attempt.folder / "classification"
+    texts = {name: read_texts(folder, name, scale.classification, data) for name in names if name not in missing}
+    if vectors is not None:
+        word_vectors(vectors, {word for each in texts.values() for word in each.vocabulary.words})
+    if pairs and NAME not in missing:
+        check_sentences(scale.translation, data)
+    attempt.results |= {"missing": missing, "vectors": vectors, "texts": texts}
+    return {"scale": attempt.scale_name, "vectors": None if vectors is None else Path(vectors).name}
+
+
+def missing_data(names: Iterable[str], data: str | Path | None) -> dict[str, str]:
+    """Why each data set that is not there is not; it is bad input if none is there."""
+    wanted = list(names)
+    missing: dict[str, str] = {}
+    for name in wanted:
+        try:
+            dataset(NAMES.get(name, name), data)
+        except BadInput as reason:
+            missing[name] = str(reason)
+    if wanted and len(missing) == len(wanted):
+        raise BadInput(missing[wanted[0]])
+    return missing
+
+
+def classify_texts(attempt: Stage) -> dict[str, pd.DataFrame]:
+    """The stage classification, on the data sets that are here."""
+    folder, scale = attempt.folder / "classification", attempt.scale.classification
+    return run_classification(folder, scale, attempt["texts"], attempt.options.engine, attempt["vectors"])
+
+
+def translate(attempt: Stage) -> dict[str, pd.DataFrame]:
+    """The stage translation, if its data set is here."""
+    if NAME in attempt["missing"]:
+        return {}
+    folder, options = attempt.folder / "translation", attempt.options
+    return run_translation(folder, attempt.scale.translation, options.engine, options.data)
+
+
+def evidence_of(attempt: Stage) -> Evidence:
+    """The tables of all stages; those of texts and of translation that have the same name are one."""
+    found: dict[str, list[pd.DataFrame]] = {}
+    for stage in attempt.stages:
+        for name, table in attempt[stage].items():
+            found.setdefault(name, []).append(table)
+    return Evidence({name: pd.concat(tables, ignore_index=True) for name, tables in found.items()}, attempt["missing"])
+
+
+reproduce_snell2021 = Experiment(
+    name="snell2021",
+    title=TITLE,
+    scales=SCALES,
+    options=Options,
+    prepare=prepare,
+    stages={
+        "copying": lambda at: run_copying(at.folder / "copying", at.scale.copying, at.options.engine),
+        "locality": lambda at: run_locality(at.folder / "locality", at.scale.locality, at.options.engine),
+        "theory": lambda at: check_theory(at.scale.theory.widths),
+        "classification": classify_texts,
+        "heads": lambda at: run_heads(at.folder / "heads", at.scale.heads, at.options.engine),
+        "translation": translate,
+    },
+    evidence=evidence_of,
+    rules=rules_in(claims, agreement_claims),
+    report=report_of,
+)
+"""Figures 3, 6 and 7, Tables 2 to 11 and every claim, the stages in the order of what matters most.
+
+A data set that is not found is left out, and its claims say so. Each training is kept, so that stages may be run one
+after the other with `resume`: the report has all that are done. Words of texts begin at random unless vectors are
+named, as they do in the authors' code.
+"""

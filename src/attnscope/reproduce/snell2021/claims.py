@@ -74,13 +74,12 @@ SOME_FAIL = (
 
 @claim(
     "copy-40-of-60-always-learns",
-    says="Copying is learned by every seed where each sequence has 40 of 60 words.",
     rule=f"every seed ends with an {LEARNS}",
     paper="20 of 20 seeds",
     task="choice",
 )
 def always_learns(evidence: Evidence, task: str) -> Finding:
-    """Whether every seed has learned the task at the last check."""
+    """Copying is learned by every seed where each sequence has 40 of 60 words."""
     last = _last(evidence, task)
     here = f"{_count_learned(last)}, at step {_step(evidence, task)}"
     return Finding(here, bool((last >= LEARNED).all()), _when(evidence, task))
@@ -114,14 +113,13 @@ def sometimes_fails(evidence: Evidence, task: str, control: str) -> Finding:
 
 @claim(
     "fixed-permutation-fails",
-    says="An output in a fixed other order is never learned, where copying always is.",
     rule=f"no seed ever has an {LEARNS}, and every seed of copying ends with one",
     paper="always fails",
     task="reordered",
     control="choice",
 )
 def always_fails(evidence: Evidence, task: str, control: str) -> Finding:
-    """Whether no seed ever learns the task, and every seed learns the control."""
+    """An output in a fixed other order is never learned, where copying always is."""
     best, controls = _runs(evidence, task).groupby("seed")["accuracy"].max(), _last(evidence, control)
     here = (
         f"best accuracies {_numbers(best)} by step {_step(evidence, task)}; {_count_learned(controls)} of the control "
@@ -132,14 +130,13 @@ def always_fails(evidence: Evidence, task: str, control: str) -> Finding:
 
 @claim(
     "beta-uf-same-for-copy-and-permutation",
-    says="Under uniform attention β is the same for copying and for that other order.",
     rule=f"log β at the right place ends within {SAME_LEXICAL} of that of copying, in every seed, where it is at least "
     f"{KNOWN:g} above that elsewhere in both",
     paper="exactly the same",
     tasks=("choice", "reordered"),
 )
 def same_lexical(evidence: Evidence, tasks: tuple[str, str]) -> Finding:
-    """Whether log β at the right place, under uniform attention, ends the same in both tasks, seed by seed."""
+    """Under uniform attention β is the same for copying and for that other order."""
     reason = "Uniform attention was not trained on copying."
     uniform = [evidence.rows(reason, "copying", task=task, attention="uniform") for task in tasks]
     ends = [rows.sort_values("step").groupby("seed").last() for rows in uniform]
@@ -195,25 +192,23 @@ def _numbers(values: "pd.Series[float]") -> str:
 
 @claim(
     "eight-bad-heads-fail",
-    says="A model of eight heads that each fail alone mostly fails.",
     rule=f"more than half of the combinations never have an {LEARNS}",
     paper="likely to fail (Figure 6)",
 )
 def bad_heads_fail(evidence: Evidence) -> Finding:
-    """Whether most combinations of eight bad heads fail."""
+    """A model of eight heads that each fail alone mostly fails."""
     best = _best_of_combinations(evidence, "bad")
     return Finding(_count_learned(best), float((best < LEARNED).mean()) > 0.5)
 
 
 @claim(
     "one-good-head-suffices",
-    says="One head that learns alone is enough for the model to learn.",
     rule=f"at least {MOSTLY:.0%} of the combinations learn, and more than of eight bad heads (Fisher's exact test, "
     "p < .05)",
     paper="likely to learn (Figure 6)",
 )
 def good_head_suffices(evidence: Evidence) -> Finding:
-    """Whether most combinations with one good head learn, and more than without."""
+    """One head that learns alone is enough for the model to learn."""
     with_one, without = _best_of_combinations(evidence, "good"), _best_of_combinations(evidence, "bad")
     p = _fewer_learn(without, with_one)
     here = f"{_count_learned(with_one)} against {_count_learned(without)} without, p {p:.2g}"
@@ -222,12 +217,11 @@ def good_head_suffices(evidence: Evidence) -> Finding:
 
 @claim(
     "random-eight-learn",
-    says="Eight heads at random nearly always learn.",
     rule=f"at least {SURELY:.0%} of the combinations learn",
     paper="with very high probability (Figure 6)",
 )
 def random_heads_learn(evidence: Evidence) -> Finding:
-    """Whether nearly all combinations of eight random heads learn."""
+    """Eight heads at random nearly always learn."""
     best = _best_of_combinations(evidence, "random")
     return Finding(_count_learned(best), bool((best >= LEARNED).mean() >= SURELY))
 
@@ -243,13 +237,12 @@ def _best_of_combinations(evidence: Evidence, kind: str) -> "pd.Series[float]":
 
 @claim(
     "locality-early",
-    says="At first β is highest at the keyword, then one further, and as low at the end as on average (Hypothesis 2).",
     rule=f"so in every seed at the first check where the keyword is {BEGUN:g} above the mean; the last two are as low "
     "where they differ by less than half of the distance above",
     paper="so (Figure 7)",
 )
 def local_at_first(evidence: Evidence) -> Finding:
-    """Hypothesis 2 in every seed, at the first check where the keyword has clearly risen."""
+    """At first β is highest at the keyword, then one further, and as low at the end as on average (Hypothesis 2)."""
     first = {}
     for seed, rows in _by_seed(evidence).items():
         risen = rows[rows["keyword"] - rows["mean"] >= BEGUN]

@@ -41,7 +41,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
     options = attempt.options
     engine(options.engine)  # a wrong name is refused before anything is written, and so are vectors that are not there
     said_vectors(options.vectors)
-    attempt.found[SETS] = {name: data_set(name, attempt.scale, options.data) for name in attempt.scale.seeds}
+    attempt.results[SETS] = {name: data_set(name, attempt.scale, options.data) for name in attempt.scale.seeds}
     vectors = None if options.vectors is None else str(options.vectors)
     return {"scale": attempt.scale_name, "vectors": vectors, "encoder": options.encoder}
 

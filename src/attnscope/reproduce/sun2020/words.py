@@ -90,7 +90,7 @@ def token_classes(counts: Int64[np.ndarray, "class token"]) -> TokenClasses:
     )
 
 
-def frequency_matched(
+def words_of_like_frequency(
     counts: Int64[np.ndarray, "class token"], tokens: Int64[np.ndarray, " polar"]
 ) -> Int64[np.ndarray, " polar"]:
     """For each of these words, a word of |γ| < .1 that occurs about as often: a control for how rare neutral words are.
@@ -170,7 +170,7 @@ def kinds_of(data: ClassifiedTexts) -> dict[str, np.ndarray]:
         POSITIVE: kinds.positive,
         NEGATIVE: kinds.negative,
         NEUTRAL: kinds.neutral,
-        MATCHED: frequency_matched(counts, kinds.polar),
+        MATCHED: words_of_like_frequency(counts, kinds.polar),
         **({OUTLIER: np.array(data.vocabulary.encode(OUTLIER.split()))} if known else {}),
     }
 

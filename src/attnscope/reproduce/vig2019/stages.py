@@ -51,7 +51,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         texts = texts if limit is None else spread(texts, limit)
     # where genres are parts, each has a folder of its own
     parts = genres_of(texts) if options.by_genre else {"": texts}
-    attempt.found |= {"model": model, "parts": parts}
+    attempt.results |= {"model": model, "parts": parts}
     return {
         "scale": attempt.scale_name,
         "model": Path(model.name).name,

@@ -1,3 +1,24 @@
 """Wu, Nguyen & Ong (2020): layer-wise attention tracing, and what human raters say of words."""
 
-from .experiment import reproduce_wu2020 as reproduce_wu2020
+from ..claims import rules_in
+from ..experiment import Experiment
+from . import claims
+from .figures import report_of
+from .paper import SCALES, TITLE, Options
+from .stages import evidence_of, prepare, run_sentences, run_stories
+
+reproduce_wu2020 = Experiment(
+    name="wu2020",
+    title=TITLE,
+    scales=SCALES,
+    options=Options,
+    prepare=prepare,
+    stages={"sentences": run_sentences, "stories": run_stories},
+    evidence=evidence_of,
+    rules=rules_in(claims),
+    report=report_of,
+    needs=("sst:train", "sst:dev", "sst:test", "warriner:all"),
+    replaces={"corpus": ("sst",), "lexicon": ("warriner",)},
+    packages={"statsmodels": "attnscope[lexicon]"},
+)
+"""Table 1, Figures 3 to 6 and every claim. Without SEND its claims are not judged."""

@@ -34,7 +34,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
     )
     stories = stories_of(read, options.send, toy=attempt.scale.toy)
     Settings(**_settings(attempt))  # so that a wrong one is told before anything is written
-    attempt.found |= {"sentences read": read, "stories read": stories}
+    attempt.results |= {"sentences read": read, "stories read": stories}
     return {
         "scale": attempt.scale_name,
         "corpus": read.name,

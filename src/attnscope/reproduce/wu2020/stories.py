@@ -45,11 +45,14 @@ def train_on_stories(
     """Train on "train", validate on "dev" and test on "test" for the card, which names the `source` of the stories."""
     pace = Pace(seed, steps, epochs, stories_per_step, patience)
     return learn_into(
-        out, lambda: story_lesson(splits, source, pace, untrained(splits, vectors, **(settings or {}))), seed, resume
+        out,
+        lambda: story_lesson(splits, source, pace, untrained_model(splits, vectors, **(settings or {}))),
+        seed,
+        resume,
     )
 
 
-def untrained(
+def untrained_model(
     splits: Mapping[str, Sequence[Story]], vectors: str | Path | None, **settings: Any
 ) -> SentimentTransformer:
     """A model that knows the words of these stories."""
