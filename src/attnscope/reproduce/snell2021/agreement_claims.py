@@ -156,20 +156,19 @@ def rises_then_falls(evidence: Evidence) -> Finding:
     "sms-seeds-disagree",
     rule="A(α, α̂) at the end is less beyond chance than on every other data set of texts that was run",
     paper="did not correlate much (A.9)",
-    data="sms",
 )
-def seeds_disagree(evidence: Evidence, data: str) -> Finding:
+def seeds_disagree(evidence: Evidence) -> Finding:
     """On SMS two seeds do not agree on where to look."""
 
     def beyond(name: str) -> float:
         last = evidence.curve(name, "attention_attention").iloc[-1]
         return float((last["agreement"] - last["chance"]) / (1 - last["chance"]))
 
-    own, others = beyond(data), {}
+    own, others = beyond("sms"), {}
     for name in CLASSIFIED:
-        if name != data:
-            with suppress(Unmeasured):
-                others[name] = beyond(name)
+        with suppress(Unmeasured):
+            others[name] = beyond(name)
+    others.pop("sms")
     if not others:
         raise Unmeasured("No other data set was run.")
     here = f"{own:.2f} of what is beyond chance; {', '.join(f'{name} {value:.2f}' for name, value in others.items())}"

@@ -4,7 +4,6 @@ from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,11 +145,6 @@ class ClassificationRun:
         """What its files are called."""
         return f"{self.kind}-{self.seed}"
 
-    @property
-    def labels(self) -> dict[str, Any]:
-        """What a row of it begins with."""
-        return {"data": self.data, "kind": self.kind, "seed": self.seed}
-
 
 def run_classification(
     folder: Path,
@@ -233,7 +227,7 @@ def _train_model(own: Path, scale: ClassificationScale, run: ClassificationRun, 
     details = {"data": run.data, "kind": run.kind}
     log = train_recurrent(model, texts.train, checkpoint, seed=run.seed, steps=steps, probes=probes, details=details)
     parts = [row["probe"] for row in log if "probe" in row]
-    return [{**run.labels, "part": part, **row} for part, row in zip(parts, rows_of_probes(log), strict=True)]
+    return [{**asdict(run), "part": part, **row} for part, row in zip(parts, rows_of_probes(log), strict=True)]
 
 
 def only_attention_learns(model: RecurrentClassifier) -> None:
@@ -247,7 +241,7 @@ def _train_proxy(own: Path, scale: ClassificationScale, run: ClassificationRun, 
     epochs, rate, width = scale.proxy_epochs, proxy_rate(run.data), scale.proxy_width
     model = train_bag(texts, checkpoint, seed=run.seed, epochs=epochs, rate=rate, width=width)
     save_checkpoint(_weights_file(own, run), {"weights": model.word_weights()[:, 0]})
-    return [{**run.labels, "loss": mean_loss(model, texts.dev)}]
+    return [{**asdict(run), "loss": mean_loss(model, texts.dev)}]
 
 
 def proxy_rate(data: str) -> float:
@@ -259,7 +253,7 @@ def _fit_logistic(own: Path, _scale: ClassificationScale, run: ClassificationRun
     texts = load_texts(own / FILE)
     found = logistic_words(texts.train, texts.dev, len(texts.vocabulary))
     save_checkpoint(_weights_file(own, run), {"weights": torch.from_numpy(found.weights)})
-    return [{**run.labels, "strength": found.strength, "accuracy": found.accuracy}]
+    return [{**asdict(run), "strength": found.strength, "accuracy": found.accuracy}]
 
 
 def _weights_file(own: Path, run: ClassificationRun) -> Path:

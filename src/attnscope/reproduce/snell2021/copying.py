@@ -4,7 +4,7 @@ The tasks of Snell et al. 2021, sections 3.3 and 6.2. A source is x and the end,
 """
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -228,7 +228,7 @@ def _copy(scale: CopyingScale, run: CopyingRun, checkpoint: Path) -> Rows:
         looks=look(model, task, run.seed, range(0, steps + 1, scale.every), scale.sequences),
         details={"width": scale.width, "attention": run.attention},
     )
-    return [{"task": run.task, "attention": run.attention, "seed": run.seed, **row} for row in rows]
+    return [{**asdict(run), **row} for row in rows]
 
 
 # Figure 6: good and bad initialisations of a head, found by trial, and eight of them together.

@@ -160,7 +160,7 @@ def train_recurrent(
         "batch": batch,
         **(details or {}),
     }
-    measure = _classifying(model, TextBatches(texts, batch, seed), model.loss)
+    measure = _measure_classes(model, TextBatches(texts, batch, seed), model.loss)
     return learn(model, measure, checkpoint, seed=seed, steps=steps, recipe=recipe, probes=probes)
 
 
@@ -179,7 +179,7 @@ def train_bag(
     model = with_seed(seed, lambda: BagOfWords(len(data.vocabulary), 1, width))
     learn(
         model,
-        _classifying(model, batches, model.class_loss),
+        _measure_classes(model, batches, model.class_loss),
         checkpoint,
         seed=seed,
         steps=epochs * len(batches),
@@ -197,7 +197,7 @@ def train_bag(
     return model
 
 
-def _classifying(
+def _measure_classes(
     model: nn.Module,
     batches: TextBatches,
     loss: Callable[[Float[Tensor, "text 1"], Int[Tensor, " text"]], Float[Tensor, ""]],

@@ -6,7 +6,7 @@ of IBM Model 1. A run keeps snapshots of the same sentences of training and vali
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -166,14 +166,7 @@ def _look_at_best(
 
 
 def _row(run: TranslationRun, part: Any, step: int, performance: Any) -> dict[str, Any]:
-    return {
-        "kind": run.kind,
-        "seed": run.seed,
-        "part": part,
-        "step": step,
-        "accuracy": performance["accuracy"],
-        "bleu": performance["bleu"],
-    }
+    return asdict(run) | {"part": part, "step": step, **{name: performance[name] for name in ("accuracy", "bleu")}}
 
 
 def _train_proxy(

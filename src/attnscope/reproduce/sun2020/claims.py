@@ -68,6 +68,11 @@ class WordsOfRun:
             raise Unmeasured(f"{self.title.capitalize()} has no words of the kind “{kind}”.")
         return values
 
+    @property
+    def gap(self) -> RankSum:
+        """Positive words against negative ones by attention score."""
+        return rank_sum(self.of(POSITIVE, "attention"), self.of(NEGATIVE, "attention"))
+
 
 # On accuracy (Table 2), for each data set.
 
@@ -196,11 +201,6 @@ def polar_words_attended(run: WordsOfRun) -> tuple[str, bool]:
     return _above_neutral(run, "attention")
 
 
-def _gap(run: WordsOfRun) -> RankSum:
-    """Positive words against negative ones by attention score."""
-    return rank_sum(run.of(POSITIVE, "attention"), run.of(NEGATIVE, "attention"))
-
-
 @claim(
     "gap-follows-sign-of-vw-at-lambda-100",
     rule=f"{EVERY} the rank-sum test in that direction has p < {CERTAIN}",
@@ -209,7 +209,7 @@ def _gap(run: WordsOfRun) -> RankSum:
 @in_every(_words("sst", scaling=LARGE))
 def gap_follows_sign(run: WordsOfRun) -> tuple[str, bool]:
     """With λ = 100 positive and negative words part by their attention scores, in the direction of the sign of V·W."""
-    product, gap = run.context_dot_output, _gap(run)
+    product, gap = run.context_dot_output, run.gap
     other_way = rank_sum(run.of(NEGATIVE, "attention"), run.of(POSITIVE, "attention"))
     p = gap.p if product > 0 else other_way.p
     return f"V·W {product:.2f}, positive above negative in {gap}", p < CERTAIN
@@ -227,7 +227,7 @@ def penalty_closes_gap(evidence: Evidence) -> Finding:
     def at(strength: float) -> tuple[dict[int, float], float]:
         runs = evidence.runs(["sst"], "dot", LARGE, strength)
         accuracy = float(evidence.accuracy("sst", "dot", LARGE, strength).mean())
-        return {run.seed: abs(_gap(run).above - 0.5) for run in runs}, accuracy
+        return {run.seed: abs(run.gap.above - 0.5) for run in runs}, accuracy
 
     without, plain = at(0.0)
     shown, holds = [f"without: {_numbers(without.values())}, accuracy {100 * plain:.1f}"], False
@@ -319,7 +319,7 @@ def smaller_when_balanced(evidence: Evidence) -> Finding:
 @in_every(_words("sst"))
 def weights_follow_scores(run: WordsOfRun) -> tuple[str, bool]:
     """Of positive and negative words, those with the lower attention scores have the lower weights."""
-    scores, weights = _gap(run), rank_sum(run.of(POSITIVE, "weight"), run.of(NEGATIVE, "weight"))
+    scores, weights = run.gap, rank_sum(run.of(POSITIVE, "weight"), run.of(NEGATIVE, "weight"))
     same = (scores.above > 0.5) == (weights.above > 0.5)
     return f"positive above negative in {scores.above:.2f} by score, {weights.above:.2f} by weight", same
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from ...surveying import Survey
 from ..claims import Finding, Unmeasured, claim
+from . import paper
 from .measures import (
     EITHER,
     both,
@@ -21,17 +22,6 @@ from .measures import (
     layer_names,
     layers_of,
     mean_over,
-)
-from .paper import (
-    LEAST_WITHIN,
-    PAPER_CURVE,
-    PAPER_DISTANCE,
-    PAPER_LENGTH,
-    PAPER_NULL,
-    PAPER_SPREAD,
-    REACH,
-    WITH_ALIGNMENT,
-    WITH_ENTROPY,
 )
 
 FACTOR = 1.5
@@ -81,9 +71,9 @@ def distance_varies(survey: Survey) -> Finding:
     length = survey.card["tokens"] / survey.card["sentences"]
     return Finding(
         f"{found:.2f} tokens (95% interval over heads {low:.2f} to {high:.2f})",
-        PAPER_SPREAD / FACTOR <= found <= PAPER_SPREAD * FACTOR,
-        f"Texts have {length:.1f} tokens on average, in the paper {PAPER_LENGTH}: as a share of that, the spread is "
-        f"{found / length:.2f} here and {PAPER_SPREAD / PAPER_LENGTH:.2f} in the paper.",
+        paper.SPREAD / FACTOR <= found <= paper.SPREAD * FACTOR,
+        f"Texts have {length:.1f} tokens on average, in the paper {paper.LENGTH}: as a share of that, the spread is "
+        f"{found / length:.2f} here and {paper.SPREAD / paper.LENGTH:.2f} in the paper.",
     )
 
 
@@ -105,7 +95,7 @@ def _alignment(survey: Survey) -> pd.DataFrame:
     rule="r over heads is positive with p < 0.001, and at least two thirds of the paper's (0.41); " + FEW_ROWS,
     paper="r = 0.61, p < 0.001",
     other_of=_known_entropy,
-    r_of_paper=WITH_ENTROPY,
+    r_of_paper=paper.WITH_ENTROPY,
 )
 @claim(
     "distance-alignment-anticorrelate",
@@ -113,7 +103,7 @@ def _alignment(survey: Survey) -> pd.DataFrame:
     rule="r over heads is negative with p < 0.001, and at least two thirds of the paper's in size (-0.49)",
     paper="r = -0.73, p < 0.001",
     other_of=_alignment,
-    r_of_paper=WITH_ALIGNMENT,
+    r_of_paper=paper.WITH_ALIGNMENT,
 )
 def distance_correlates(survey: Survey, other_of: Callable[[Survey], pd.DataFrame], r_of_paper: float) -> Finding:
     """The correlation over heads of the mean distance with another figure."""
@@ -208,7 +198,7 @@ def null_attention_is_large(survey: Survey) -> Finding:
     # heads share their sentences, so their errors do not average out
     return Finding(
         figure(mean, float(heads["error"].mean())),
-        PAPER_NULL / FACTOR <= mean <= PAPER_NULL * FACTOR,
+        paper.NULL / FACTOR <= mean <= paper.NULL * FACTOR,
         f"The mean over {len(heads)} heads. {_what_is_null(survey)}",
     )
 
@@ -245,20 +235,20 @@ def _what_is_null(survey: Survey) -> str:
 def links_fall_with_distance(survey: Survey) -> Finding:
     """The probability that two tokens are linked falls with their distance."""
     curve = curve_of(survey).set_index("distance")
-    if not set(PAPER_CURVE) <= set(curve.index):
+    if not set(paper.CURVE) <= set(curve.index):
         raise Unmeasured("No sentence of this corpus is long enough for a distance of ten tokens.")
-    rows = [curve.loc[distance] for distance in PAPER_CURVE]
+    rows = [curve.loc[distance] for distance in paper.CURVE]
     values = [float(row["value"]) for row in rows]
     near = [
-        value <= FACTOR * paper and paper <= FACTOR * value
-        for value, paper in zip(values, PAPER_CURVE.values(), strict=True)
+        value <= FACTOR * published and published <= FACTOR * value
+        for value, published in zip(values, paper.CURVE.values(), strict=True)
     ]
     falling = values[0] > values[1] > values[2]
     until = _falls_until(curve["value"].to_numpy(dtype=float))
     return Finding(
         ", ".join(figure(value, float(row.get("error", np.nan))) for value, row in zip(values, rows, strict=True)),
         all(near) and falling,
-        f"It falls at every step up to a distance of {until} (in the paper up to {REACH}).",
+        f"It falls at every step up to a distance of {until} (in the paper up to {paper.REACH}).",
     )
 
 
@@ -279,9 +269,9 @@ def dependencies_are_short(survey: Survey) -> Finding:
     curve = curve_of(survey)
     linked = curve["linked"].to_numpy(dtype=float)
     mean = float((curve["distance"] * linked).sum() / linked.sum())
-    within = float(linked[curve["distance"] <= REACH].sum() / linked.sum())
+    within = float(linked[curve["distance"] <= paper.REACH].sum() / linked.sum())
     return Finding(
-        f"{mean:.2f} tokens; {within:.1%} within {REACH}",
-        PAPER_DISTANCE / FACTOR <= mean <= PAPER_DISTANCE * FACTOR and within >= LEAST_WITHIN,
+        f"{mean:.2f} tokens; {within:.1%} within {paper.REACH}",
+        paper.DISTANCE / FACTOR <= mean <= paper.DISTANCE * FACTOR and within >= paper.LEAST_WITHIN,
         f"Over {int(linked.sum()):,} linked pairs of tokens; all pieces of two linked words are linked.",
     )

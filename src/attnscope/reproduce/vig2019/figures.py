@@ -19,8 +19,9 @@ from ...views.survey import shortened, spaced
 from ..claims import rows_with
 from ..document import Block, Emphasis, Figure, Heading, Paragraph, Strong, Table, Words, under
 from ..experiment import Attempt, Editions, Report
+from . import paper
 from .measures import EITHER, relations_in_use, rows_labelled, tags_in_use
-from .paper import PAPER_EXAMPLES, PAPER_HEADS, SHORT_TITLE, Options, Scale
+from .paper import SHORT_TITLE, Options, Scale
 from .stages import toy_caution
 
 NULLS = {
@@ -275,7 +276,7 @@ def example_heads(heads: pd.DataFrame) -> pd.DataFrame:
 def example_block(examples: pd.DataFrame) -> Table:
     """Fig. 4 as a table of the report."""
     measures = [name for name in examples if name not in {"kind", "layer", "head"}]
-    papers = dict(zip(KINDS.values(), PAPER_EXAMPLES.values(), strict=True))
+    papers = dict(zip(KINDS.values(), paper.EXAMPLES.values(), strict=True))
     rows = [
         [
             row["kind"],
@@ -296,7 +297,7 @@ def specific_heads(survey: Survey) -> list[tuple[int, int]]:
     """
     card = survey.card
     if str(card["model"]["name"]).rpartition("/")[2] == "gpt2" and (card["layers"], card["heads"]) == (12, 12):
-        return list(PAPER_HEADS)
+        return list(paper.HEADS)
     best = survey.tables["exemplars"]
     best = best[best["rank"] < SHOWN]
     itself = best.assign(itself=best["query"] == best["key"]).groupby(HEAD)["itself"].any()
