@@ -16,7 +16,7 @@ import pandas as pd
 from ..errors import BadInput
 from ..numerals import counted
 from ..record.schema import Label, Words, checked, json_of, rows_from_json
-from .document import Block, Code, Heading, Paragraph, Strong, Table
+from .document import Block, Code, Heading, Paragraph, Strong, Table, under
 from .document import Words as Inline
 
 CLAIMS = "claims.json"
@@ -278,8 +278,7 @@ class Evidence:
 def claims_blocks(claims: Sequence[Claim]) -> list[Block]:
     """The claims at one glance."""
     rows: list[Sequence[Inline]] = [
-        [name_claim(claim), claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
-        for claim in claims
+        [name_claim(claim), claim.paper, claim.here, verdict_words(claim)] for claim in claims
     ]
     return [
         Heading("What holds"),
@@ -293,11 +292,15 @@ def name_claim(claim: Claim) -> Inline:
     return [f"{claim.claimed} ", Code(claim.id)]
 
 
+def verdict_words(claim: Claim) -> Inline:
+    """The verdict, which stands out where the claim holds."""
+    return [Strong(claim.verdict)] if claim.holds else claim.verdict
+
+
 def details_blocks(claims: Sequence[Claim]) -> list[Block]:
     """Every claim with its rule and what is to be said of it."""
     blocks: list[Block] = []
     for claim in claims:
-        blocks.append(Heading(f"{claim.id}: {claim.verdict}", 2))
-        blocks.append(Paragraph(claim.statement))
-        blocks.append(Paragraph(["Paper: ", claim.paper, ". Here: ", Strong(claim.here), f". {claim.note}"]))
+        both = Paragraph(["Paper: ", claim.paper, ". Here: ", Strong(claim.here), f". {claim.note}"])
+        blocks += under(f"{claim.id}: {claim.verdict}", Paragraph(claim.statement), both)
     return blocks

@@ -117,7 +117,7 @@ class Experiment:
     """What else is missing here for a scale and the options given, in words."""
 
     def __call__(self, out: str | Path, *, scale: str = "smoke", resume: bool = False, **options: Any) -> Reproduction:
-        """Run the paper at a scale into the folder `out`; with `resume`, go on with a run that was stopped.
+        """Run the paper at a scale into the folder `out`; with `resume`, continue a run that was stopped.
 
         Raises:
             BadInput: If the scale or an option is not known, data or a model is missing, or the folder is another's.
