@@ -1,7 +1,7 @@
 """One experiment, one runner: a paper says what it runs and claims, and everything else is done here for all papers.
 
 A paper is an `Experiment`. Calling it makes a folder, writes down the recipe, runs the stages, judges the claims and
-writes the report; a run that was stopped goes on with `resume=True` to the very same result. `docs/adding-a-paper.md`
+writes the report; a run that was stopped continues with `resume=True` to the very same result. `docs/adding-a-paper.md`
 shows the smallest one.
 """
 
@@ -210,7 +210,7 @@ def _check_folder(folder: Path, *, resume: bool) -> None:
 
 @contextmanager
 def _nothing_left_of_bad_input(folder: Path) -> Iterator[None]:
-    """Who asked for what cannot be done finds nothing written, unless there is work to go on with."""
+    """Who asked for what cannot be done finds nothing written, unless there is work to continue."""
     try:
         yield
     except BadInput:

@@ -266,7 +266,7 @@ def _by_seed(evidence: Evidence) -> dict[Any, pd.DataFrame]:
 
 
 def _in_order(by_seed: "dict[Any, pd.Series[float]]", names: tuple[str, str, str, str]) -> Finding:
-    """Whether in each seed the first lies above the second, that above the third, and the fourth is about the third."""
+    """Whether in each seed the first is above the second, that above the third, and the fourth is about the third."""
     shown, holds = [], True
     for seed, row in by_seed.items():
         first, second, third, fourth = (float(row[name]) for name in names)

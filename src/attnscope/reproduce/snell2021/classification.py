@@ -192,7 +192,7 @@ def _other_seeds(scale: DataScale) -> range:
 
 
 def do_classification_run(folder: Path, scale: ClassificationScale, run: ClassificationRun) -> Rows:
-    """What was seen of a run, trained now, gone on with, or kept from before."""
+    """What was seen of a run, trained now, continued, or kept from before."""
     own = folder / run.data
     train = {"proxy": _train_proxy, "logistic": _fit_logistic}.get(run.kind, _train_model)
     return Store(own, STAGE, {}).grow(run.name, partial(train, own, scale, run))
@@ -342,7 +342,7 @@ def run_locality(folder: Path, scale: LocalityScale, engine: str = "local") -> d
 
 
 def do_locality_run(folder: Path, scale: LocalityScale, seed: int) -> Rows:
-    """What was seen of a seed, trained now, gone on with, or kept from before."""
+    """What was seen of a seed, trained now, continued, or kept from before."""
     return stage_store(folder, scale).grow(f"{seed}", partial(_find_keyword, scale, seed))
 
 

@@ -207,7 +207,7 @@ def run_copying(folder: Path, scale: CopyingScale, engine: str = "local") -> dic
 
 
 def do_copying_run(folder: Path, scale: CopyingScale, run: CopyingRun) -> Rows:
-    """What was seen of a run, trained now, gone on with, or kept from before."""
+    """What was seen of a run, trained now, continued, or kept from before."""
     name = f"{run.task}-{run.attention}-{run.seed}"
     return stage_store(folder, scale).grow(name, partial(_copy, scale, run))
 
@@ -349,7 +349,7 @@ def _do_runs(
 
 
 def do_heads_run(folder: Path, scale: HeadsScale, run: HeadsRun) -> Rows:
-    """What was seen of a run, trained now, gone on with, or kept from before."""
+    """What was seen of a run, trained now, continued, or kept from before."""
     name = "-".join(map(str, run.heads))
     return stage_store(folder, scale).grow(f"{name}-on-{run.data_seed}", partial(_copy_with_heads, scale, run))
 

@@ -98,7 +98,7 @@ def best_snapshot(snapshots: Iterable[Snapshot], by: str = "accuracy") -> Snapsh
 class SnapshotProbe:
     """A probe that keeps a snapshot of what `look(step)` sees in `folder`, one file to each of its steps.
 
-    Its row in the log is the performance. A training that is gone on with writes the same snapshots again.
+    Its row in the log is the performance. A training that is continued writes the same snapshots again.
     """
 
     name: str

@@ -26,7 +26,7 @@ from ...progress import items_done
 from .sentence_pairs import TranslatedPart, TranslatedTexts, pair_batch
 from .snapshots import token_accuracy
 
-# Independent runs: done once, read ever after, and gone on with after a kill.
+# Independent runs: each is done once, kept, and continued after a kill.
 
 
 Rows = list[dict[str, Any]]

@@ -329,7 +329,7 @@ def train_watched(
 ) -> tuple[AttentionClassifier, list[LogRow]]:
     """The model that `make` makes, trained on all epochs, and its log with what the probes saw.
 
-    `penalty` is c of c |V·W|. The same seed makes the same model; a checkpoint is gone on with.
+    `penalty` is c of c |V·W|. The same seed makes the same model; training continues from a checkpoint.
     """
     per_epoch = -(-len(data.train) // batch)
     steps = epochs * per_epoch

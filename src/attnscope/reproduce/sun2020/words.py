@@ -335,7 +335,7 @@ def rare_word_groups(words: pd.DataFrame) -> pd.DataFrame:
     """A row for each beginning, seed, rarity and group of rare words, set against those near neither.
 
     Columns: words (how many), polarity and attention (means), with_sign (the share whose polarity has the sign of the
-    neighbour), polarity_above (the share of pairs in which the word lies further to its neighbour's side than one near
+    neighbour), polarity_above (the share of pairs in which the word is further to its neighbour's side than one near
     neither) with polarity_p, attention_above with attention_p (the same of higher attention), test_accuracy.
     """
     rows = []
