@@ -132,7 +132,9 @@ class Experiment:
             options=self.options(**options),
             stages=self._chosen(options.get("stages")),
         )
-        _check_folder(attempt.folder, resume=resume)
+        if find_spec("matplotlib") is None:
+            raise BadInput("A reproduction draws figures, which needs matplotlib: pip install 'attnscope[figures]'.")
+        checked_folder(attempt.folder, WHAT, resume=resume, finished=CLAIMS, unfinished=(RECIPE,))
         # before `prepare`, which reads what all of them need
         done = Store(attempt.folder, WHAT, {}).find(DONE) or ()
         attempt.stages = tuple(name for name in self.stages if name in (*attempt.stages, *done))
@@ -199,13 +201,6 @@ def scale_named(scales: Mapping[str, ScaleT], name: str) -> ScaleT:
     if name not in scales:
         raise BadInput(f"There is no scale {name!r}: choose {', '.join(scales)}.")
     return scales[name]
-
-
-def _check_folder(folder: Path, *, resume: bool) -> None:
-    """Whether a reproduction may begin or go on in a folder, and figures can be drawn."""
-    if find_spec("matplotlib") is None:
-        raise BadInput("A reproduction draws figures, which needs matplotlib: pip install 'attnscope[figures]'.")
-    checked_folder(folder, WHAT, resume=resume, finished=CLAIMS, unfinished=(RECIPE,))
 
 
 @contextmanager

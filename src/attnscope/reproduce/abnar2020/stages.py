@@ -107,8 +107,11 @@ def build_examples(attempt: Attempt[Scale, Options]) -> Examples:
         raise BadInput(f"{path} has no {words_of(path).name} beside it, which attnscope data build agreement writes.")
     tested = folder / "test.jsonl.gz"
     _build(options, ["agreement"], tested, words=words_of(path))
-    source = f"{_sources(path)}; tested on Linzen's subset"
-    return Examples(training, validation, held_out, read_agreement(tested), source)
+    source = path.name
+    if card_of(path).is_file():  # where built sentences come from
+        source = ", ".join(json.loads(card_of(path).read_text(encoding="utf-8"))["recipe"]["sources"])
+    testing = read_agreement(tested)
+    return Examples(training, validation, held_out, testing, f"of {source}; tested on Linzen's subset")
 
 
 def _build(options: Options, sources: Sequence[str], path: Path, **further: Any) -> None:
@@ -117,13 +120,6 @@ def _build(options: Options, sources: Sequence[str], path: Path, **further: Any)
             build_agreement(
                 sources, path, parser=options.parser, data=options.data, resume=True, watch=watch, **further
             )
-
-
-def _sources(path: Path) -> str:
-    """Where built sentences come from, as their card says it."""
-    if not card_of(path).is_file():
-        return f"of {path.name}"
-    return f"of {', '.join(json.loads(card_of(path).read_text(encoding='utf-8'))['recipe']['sources'])}"
 
 
 def linzen_split(examples: Sequence[AgreementExample], name: str) -> Examples:

@@ -71,16 +71,11 @@ def keep_texts(
     Store(own, STAGE, {**asdict(scale.data[own.name]), **sizes, **begin}).begin()
     if not (own / FILE).exists():
         save_texts(own / FILE, texts)
-    if vectors is not None and not (own / VECTORS).exists():
-        _keep_vectors(own / VECTORS, vectors, texts.vocabulary)
+    wanted = vectors is not None and not (own / VECTORS).exists()
+    if wanted and (found := word_vectors(vectors, texts.vocabulary.words)) is not None:
+        numbers, rows = (torch.from_numpy(places) for places in found.places(texts.vocabulary))
+        save_checkpoint(own / VECTORS, {"numbers": numbers, "vectors": found.table[rows]})
     return load_texts(own / FILE)
-
-
-def _keep_vectors(path: Path, vectors: str | Path, vocabulary: Vocabulary) -> None:
-    found = word_vectors(vectors, vocabulary.words)
-    if found is not None:
-        numbers, rows = (torch.from_numpy(places) for places in found.places(vocabulary))
-        save_checkpoint(path, {"numbers": numbers, "vectors": found.table[rows]})
 
 
 def embedding_width(own: Path, otherwise: int) -> int:
@@ -214,7 +209,8 @@ def _train_model(own: Path, scale: ClassificationScale, run: ClassificationRun, 
     )
     begin_with_vectors(model.embeddings, own)
     if run.kind == "frozen":
-        only_attention_learns(model)
+        for name, weights in model.named_parameters():  # all but those of the attention (A.6)
+            weights.requires_grad_(name.startswith("attention"))
     # Δ is asked of the first two runs with learned attention alone
     with_saliency = run.kind == "learned" and run.seed in (REFERENCE, SECOND)
     quantities = ("attention", "lexical", "saliency") if with_saliency else ("attention", "lexical")
@@ -228,12 +224,6 @@ def _train_model(own: Path, scale: ClassificationScale, run: ClassificationRun, 
     log = train_recurrent(model, texts.train, checkpoint, seed=run.seed, steps=steps, probes=probes, details=details)
     parts = [row["probe"] for row in log if "probe" in row]
     return [{**asdict(run), "part": part, **row} for part, row in zip(parts, rows_of_probes(log), strict=True)]
-
-
-def only_attention_learns(model: RecurrentClassifier) -> None:
-    """Freeze all weights but those of the attention (A.6)."""
-    for name, weights in model.named_parameters():
-        weights.requires_grad_(name.startswith("attention"))
 
 
 def _train_proxy(own: Path, scale: ClassificationScale, run: ClassificationRun, checkpoint: Path) -> Rows:
@@ -272,9 +262,9 @@ def word_values(own: Path, run: ClassificationRun, texts: PackedTexts) -> Float[
 def _compare(own: Path, scale: DataScale, texts: ClassifiedTexts) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The agreements of one data set on both parts, and what they are worth."""
     agreements, contexts = [], []
+    runs = [ClassificationRun(own.name, kind, REFERENCE) for kind in ("proxy", "logistic")]
     for name, attribute in PARTS.items():
         part: PackedTexts = getattr(texts, attribute)
-        runs = [ClassificationRun(own.name, kind, REFERENCE) for kind in ("proxy", "logistic")]
         words = {run.kind: word_values(own, run, part) for run in runs}
         positive = float(part.labels.mean())
         guessing = max(positive, 1 - positive)

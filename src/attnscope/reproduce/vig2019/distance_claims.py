@@ -244,18 +244,13 @@ def links_fall_with_distance(survey: Survey) -> Finding:
         for value, published in zip(values, paper.CURVE.values(), strict=True)
     ]
     falling = values[0] > values[1] > values[2]
-    until = _falls_until(curve["value"].to_numpy(dtype=float))
+    rises = np.flatnonzero(np.diff(curve["value"].to_numpy(dtype=float)) >= 0)
+    until = int(rises[0]) + 1 if len(rises) else len(curve)
     return Finding(
         ", ".join(figure(value, float(row.get("error", np.nan))) for value, row in zip(values, rows, strict=True)),
         all(near) and falling,
         f"It falls at every step up to a distance of {until} (in the paper up to {paper.REACH}).",
     )
-
-
-def _falls_until(values: np.ndarray) -> int:
-    """The last distance up to which each value is below the one before."""
-    rises = np.flatnonzero(np.diff(values) >= 0)
-    return int(rises[0]) + 1 if len(rises) else len(values)
 
 
 @claim(
