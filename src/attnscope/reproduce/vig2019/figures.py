@@ -191,8 +191,8 @@ def dependencies(survey: Survey) -> Iterator[Block]:
         "The share of attention to tokens by their relation to their own head, each on its own scale. In the paper "
         "subjects rise with depth; aux, cc, det, expl and neg fall."
     )
-    plot = Figure("fig09_dependency_types", layer_bars_by_label(types, "relation", label=SHARE), words)
-    yield from under("Figure 9: which dependents are attended to, by layer", plot)
+    figure = Figure("fig09_dependency_types", layer_bars_by_label(types, "relation", label=SHARE), words)
+    yield from under("Figure 9: which dependents are attended to, by layer", figure)
 
 
 def distances(survey: Survey) -> Iterator[Block]:
