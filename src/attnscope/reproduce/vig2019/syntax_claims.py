@@ -155,7 +155,10 @@ def top_heads_are_there(
     paper="roughly uniform in the initial layers (Fig. 7)",
 )
 def early_shares_are_uniform(survey: Survey) -> Finding:
-    """In the first layers, which have little null attention, all heads have about the same shares from each tag."""
+    """In the first layers, which have little null attention, all heads have about the same shares from each tag.
+
+    The spread is that over the heads of a layer, in units of the tag's mean share, weighted by how frequent tags are.
+    """
     early = first(depth_of(survey), 6)
     used = tags_in_use(survey, "from")
     tables = [heads_of(survey, "part_of_speech", direction="from", tag=tag) for tag in used]
