@@ -40,7 +40,7 @@ def prepare(attempt: Stage) -> Mapping[str, Any]:
         word_vectors(vectors, {word for each in texts.values() for word in each.vocabulary.words})
     if pairs and NAME not in missing:
         check_sentences(scale.translation, data)
-    attempt.found |= {"missing": missing, "vectors": vectors, "texts": texts}
+    attempt.results |= {"missing": missing, "vectors": vectors, "texts": texts}
     return {"scale": attempt.scale_name, "vectors": None if vectors is None else Path(vectors).name}
 
 

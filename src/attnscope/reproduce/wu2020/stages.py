@@ -34,8 +34,8 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         toy=attempt.scale.toy, corpus=options.corpus, lexicon=options.lexicon or LEXICON, data=options.data
     )
     stories = stories_of(read, options.send, toy=attempt.scale.toy)
-    Settings(**_settings(attempt))  # so that a wrong one is told before anything is written
-    attempt.found |= {"sentences read": read, "stories read": stories}
+    Settings(**_settings(attempt))  # so that a wrong one is refused before anything is written
+    attempt.results |= {"sentences read": read, "stories read": stories}
     return {
         "scale": attempt.scale_name,
         "corpus": read.name,
@@ -143,7 +143,7 @@ def _study(
 
 
 def evenness_by_layer(model: InstrumentedModel, texts: Sequence[list[str]]) -> pd.DataFrame:
-    """How evenly the traced attention lies over the tokens at each layer: entropy as a share of the largest.
+    """How evenly the traced attention is spread over the tokens at each layer: entropy as a share of the largest.
 
     The mean over heads and texts of two words or more; the local attention itself stands above all layers.
     """
