@@ -1,7 +1,5 @@
 """A checkpoint gives back exactly what was saved, or says in one sentence why it cannot."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +82,7 @@ def test_what_cannot_be_kept_is_refused_and_the_old_file_stays(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_kill_in_the_middle_of_writing_leaves_the_old_checkpoint(tmp_path: Path) -> None:
+def test_a_kill_in_the_middle_of_writing_leaves_the_old_checkpoint(tmp_path: Path, run_plainly) -> None:
     path = tmp_path / "c"
     save_checkpoint(path, {"step": 1})
     script = (
@@ -98,7 +96,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_checkpoint(tmp_path: Pat
         "safetensors.torch.save_file = dies_halfway\n"
         "save_checkpoint(Path(sys.argv[1]), {'step': 2})\n"
     )
-    died = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    died = run_plainly(script, str(path))
     assert died.returncode == -9
     assert load_checkpoint(path) == {"step": 1}
 
