@@ -3,10 +3,8 @@
 import gc
 import importlib
 import importlib.util
-import json
 import logging
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -32,25 +30,6 @@ settings.load_profile("attnscope")
 
 TOO_BUSY = "timed out during startup"
 """What Ray says of a machine that has not started it in 30 seconds."""
-# It has imported what takes seconds, and runs each script that it is sent in a child.
-PLAIN = """
-import json, os, sys
-from attnscope import capture, cli, demo, evaluation, lab, reproduce, surveying
-
-capture.load("demo")
-for line in sys.stdin:
-    code, arguments, folder, printed, said = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for number, path in ((1, printed), (2, said)):
-            os.dup2(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
-        os.chdir(folder)
-        sys.argv[1:] = arguments
-        exec(code, {"__name__": "__main__"})
-        break
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 LIBRARIES = "beartype.door numba pandas rich.console scipy.stats torch transformers.modeling_utils".split()
 
 
@@ -105,25 +84,6 @@ def real_model() -> Callable[[str], Path]:
         return folder
 
     return find
-
-
-@pytest.fixture(scope="session")
-def run_plainly(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """Run a script as `python -c` does, where no types are checked at run time and attnscope is imported already."""
-    folder = tmp_path_factory.mktemp("plainly")
-    printed, said = folder / "printed", folder / "said"
-    with subprocess.Popen([sys.executable, "-c", PLAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as plain:
-        assert plain.stdin is not None
-        assert plain.stdout is not None
-
-        def run(code: str, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-            asked = [code, arguments, str(cwd or Path.cwd()), str(printed), str(said)]
-            plain.stdin.write(json.dumps(asked).encode() + b"\n")
-            plain.stdin.flush()
-            ended = int(plain.stdout.readline())
-            return subprocess.CompletedProcess(asked, ended, printed.read_text("utf-8"), said.read_text("utf-8"))
-
-        yield run
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -23,7 +25,7 @@ STOPPED = {
     ),
     "reproduce": (["reproduce", "vig2019", "--out", "out", "--limit", "200"], "when a shard is kept", GO_ON),
 }
-# Each command in a child of one process that has imported all of it.
+# Each command in a child of one process: it is enough to import torch once.
 SCRIPT = """
 import json, os, signal, sys, threading, time
 from pathlib import Path
@@ -65,10 +67,11 @@ print(json.dumps(codes))
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory, run_plainly):
+def stopped(tmp_path_factory):
     """Where each command was run, its exit code, and what it printed."""
     folder = tmp_path_factory.mktemp("stopped")
-    done = run_plainly(SCRIPT, json.dumps(STOPPED), cwd=folder)
+    asked = [sys.executable, "-c", SCRIPT, json.dumps(STOPPED)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
     return {
         name: SimpleNamespace(

@@ -2,12 +2,12 @@
 
 import json
 import re
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from random import Random
-from subprocess import CompletedProcess
 
 import pytest
 import torch
@@ -149,12 +149,9 @@ def test_the_shipped_tokenizer_splits_into_words() -> None:
     assert tokenizer.model_max_length == 64
 
 
-def test_the_shipped_model_is_right_on_fresh_held_out_sentences(
-    run_plainly: Callable[..., CompletedProcess[str]],
-) -> None:
+def test_the_shipped_model_is_right_on_fresh_held_out_sentences() -> None:
     script = f"""if True:
-        import json, warnings
-        warnings.simplefilter("error")
+        import json
         from itertools import islice
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
         from attnscope.lab.demo_model import accuracy_by_attractors, held_out_sentences
@@ -163,8 +160,7 @@ def test_the_shipped_model_is_right_on_fresh_held_out_sentences(
         print(json.dumps(accuracy_by_attractors(model, tokenizer, list(islice(held_out_sentences(seed=91), 1200)))))
     """
     # In a process of its own, because drawing sentences under the run-time type checks takes minutes.
-    done = run_plainly(script)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, capture_output=True, text=True)
     counts = json.loads(done.stdout)
     attracted = [pair for attractors, pair in counts.items() if int(attractors) > 0]
     right, total = (sum(column) for column in zip(*attracted, strict=True))

@@ -3,20 +3,21 @@
 import json
 import random
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from attnscope import Survey, survey
 
-# Surveys in children of one process, each killed at another moment.
+# Surveys in children of one process, each killed at another moment: it is enough to import torch once.
 SCRIPT = """
-import json, os, signal, sys, warnings
+import json, os, signal, sys
 from pathlib import Path
 
 import attnscope
 
-warnings.simplefilter("error")
 folder, names, limit, shard_size, moments = json.loads(sys.argv[1])
 model = attnscope.load("demo")
 attnscope.survey(model, "demo", names, limit=1, threads=1)  # what is made ready by the first is ready in every child
@@ -87,14 +88,16 @@ def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def killed_surveys(run_plainly, folder: Path, moments: list[tuple[str, str, int]]) -> None:
+def killed_surveys(folder: Path, moments: list[tuple[str, str, int]]) -> None:
     arguments = json.dumps([str(folder), NAMES, LIMIT, SHARD_SIZE, moments])
-    done = run_plainly(SCRIPT, arguments)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT, arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [word for name, *_ in moments for word in (name, str(int(signal.SIGKILL)))]
 
 
-def test_killed_at_any_moment(uninterrupted, demo, lab, run_plainly, tmp_path: Path) -> None:
+def test_killed_at_any_moment(uninterrupted, demo, lab, tmp_path: Path) -> None:
     expected, written = uninterrupted
     assert written > WRITTEN_WHILE_RUNNING
     dice = random.Random()  # other moments every time; the message names them
@@ -106,7 +109,7 @@ def test_killed_at_any_moment(uninterrupted, demo, lab, run_plainly, tmp_path: P
         ("before-the-card", "half a file", written),
         ("behind-the-card", "file", written),
     ]
-    killed_surveys(run_plainly, tmp_path, moments)
+    killed_surveys(tmp_path, moments)
     for name, kind, number in moments:
         where = f"killed at {kind} {number}"
         if name == "behind-the-card":

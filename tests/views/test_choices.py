@@ -1,6 +1,8 @@
 """What cannot be shown or selected is refused in one sentence, and a page is called by what it shows."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -91,9 +93,9 @@ for name, given, more in calls:
 """
 
 
-def test_what_is_no_record_and_wrong_arguments_are_refused_in_one_sentence(run_plainly):
+def test_what_is_no_record_and_wrong_arguments_are_refused_in_one_sentence():
     """In a process of its own: these tests check types at run time, and a user does not."""
-    ran = run_plainly(WRONG)
+    ran = subprocess.run([sys.executable, "-c", WRONG], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.returncode) == ("", 0), ran.stderr
 
 
