@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 # Tiny tensors: waking a second thread costs more than it saves, many times over on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Dozens of tests start a process, and each would compile attnscope anew if none were allowed to keep what it compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A busy machine is no failure: nothing here is timed.
 settings.register_profile("attnscope", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,8 +41,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return  # this process only gives out the work
+    gc.disable()  # imports make a million objects that stay: to look for garbage among them takes seconds
     for library in LIBRARIES:
         importlib.import_module(library)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from here on, but not among what the imports have made."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist's: `pytest -n 2 --dist loadfile`, as in the Makefile

@@ -8,7 +8,7 @@ import pytest
 from attnscope.corpora import CORPORA, Download, dataset, dataset_file, fetching, files_here
 from attnscope.errors import BadInput
 from attnscope.syntax import sentences_of
-from attnscope.syntax.phrases import UNIVERSAL
+from attnscope.syntax.from_spacy import UNIVERSAL
 from attnscope.syntax.reading import READERS
 
 

@@ -17,6 +17,8 @@ def commanded(tmp_path_factory):
     """What `attnscope demo --json` prints, and the result it prints it of: the demo is run once for both."""
     results = []
     with pytest.MonkeyPatch.context() as patch:
+        # on a slow machine, a line a minute would come between
+        patch.setattr("attnscope.progress.SECONDS_BETWEEN_LINES", 1e6)
         patch.setattr("attnscope.demo.run_demo", lambda out: results.append(run_demo(out)) or results[0])
         printed = CliRunner().invoke(cli.app, ["demo", "--out", str(tmp_path_factory.mktemp("demo")), "--json"])
     return printed, results[0]

@@ -1,6 +1,8 @@
 """The house rules, checked: what starts fast, what imports what, what the papers on the wall say."""
 
 import ast
+import inspect
+import json
 import os
 import re
 import shutil
@@ -236,31 +238,16 @@ def with_lines(path: Path, *lines: tuple[str, str]) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory):
-    """A copy of the package, to be added to, and what runs in it."""
-    place = tmp_path_factory.mktemp("extended")
-    shutil.copytree(PACKAGE, place / "attnscope", ignore=shutil.ignore_patterns("__pycache__"))
-    return place / "attnscope"
-
-
-def run_copied(copied: Path, code: str) -> str:
-    # the docs' hook is tried too
-    path = os.pathsep.join([str(copied.parent), str(ROOT / "docs")])
-    return run(code, env={**os.environ, "PYTHONPATH": path}, cwd=copied.parent)
-
-
-def test_a_method_is_added_in_three_places(copied):
+def add_method(package: Path) -> tuple[list[Path], str]:
     places = [
-        copied / "attribution" / "last_row.py",
+        package / "attribution" / "last_row.py",
         with_lines(
-            copied / "attribution" / "__init__.py",
+            package / "attribution" / "__init__.py",
             ("from .raw import raw as raw\n", "from .last_row import last_row as last_row\n"),
             ('    "raw": raw,\n', '    "last_row": last_row,\n'),
         ),
-        with_lines(copied / "__init__.py", ('    "raw": "attribution",\n', '    "last_row": "attribution",\n')),
+        with_lines(package / "__init__.py", ('    "raw": "attribution",\n', '    "last_row": "attribution",\n')),
     ]  # fmt: skip
-    assert len(places) <= 3
     places[0].write_text(
         "from ..record import AttentionRecord, TokenScores\n"
         "from ..record.scores import scores_of\n\n\n"
@@ -268,8 +255,7 @@ def test_a_method_is_added_in_three_places(copied):
         '    """What the last token sees in the last layer."""\n'
         '    return scores_of(record, "last_row", record.weights[-1].mean(0)[-1])\n'
     )
-    out = run_copied(
-        copied,
+    return places, (
         "import attnscope, public_names\n"
         'model = attnscope.load("demo")\n'
         'record = model.record("the key to the cabinets")\n'
@@ -277,53 +263,48 @@ def test_a_method_is_added_in_three_places(copied):
         "assert scores.scores.tolist() == record.weights[-1].mean(0)[-1].tolist()\n"
         'print(attnscope.explain(model, "the key", ["last_row"]).comparison.methods)\n'
         "print(*public_names.methods())\n"
-        "print(*public_names.public_names())\n",
+        "print(*public_names.public_names())\n"
     )
-    assert "('last_row',)" in out
-    assert "| `last_row` | What the last token sees in the last layer. |" in out
-    assert "::: attnscope.attribution.last_row" in out
 
 
-def test_a_statistic_is_added_in_two_places(copied):
+def add_statistic(package: Path) -> tuple[list[Path], str]:
     places = [
-        copied / "statistics" / "last_key.py",
+        package / "statistics" / "last_key.py",
         with_lines(
-            copied / "statistics" / "__init__.py",
+            package / "statistics" / "__init__.py",
             ("from .exemplars import Exemplars\n", "from .last_key import LastKey\n"),
             ('    "distance": Distance,\n', '    "last_key": LastKey,\n'),
         ),
     ]
-    assert len(places) <= 3
-    source = (copied / "statistics" / "distance.py").read_text()
-    written = source.replace("class Distance", "class LastKey").replace('"Distance"', '"LastKey"')
+    written = inspect.getsource(attnscope.STATISTICS["distance"]).replace("class Distance", "class LastKey")
     places[0].write_text(
-        re.sub(r"Caption\(.*?\n    \)", 'Caption("Last key", "tokens", "How far, again.")', written, flags=re.DOTALL)
+        "from collections.abc import Mapping\n"
+        "from dataclasses import dataclass\n"
+        "from typing import ClassVar\n\n"
+        "from .statistic import Caption, LayerAttention, Ratio, RatioStatistic, Tally, per_head\n\n\n"
+        + re.sub(r"Caption\(.*?\n    \)", 'Caption("Last key", "tokens", "How far, again.")', written, flags=re.DOTALL)
     )
-    out = run_copied(
-        copied,
+    return places, (
         "import attnscope, public_names\n"
         'found = attnscope.survey("demo", "demo", ["last_key", "distance"], limit=20)\n'
         'ours, theirs = (found[name].result()["value"].tolist() for name in ("last_key", "distance"))\n'
         "assert ours == theirs\n"
         "page = found.view()\n"
         'print([one["title"] for one in page.payload["statistics"]])\n'
-        "print(*public_names.statistics())\n",
+        "print(*public_names.statistics())\n"
     )
-    assert "'Last key'" in out
-    assert "| `last_key` | Last key | How far, again. |" in out
 
 
-def test_a_view_is_added_in_three_places(copied):
+def add_view(package: Path) -> tuple[list[Path], str]:
     places = [
-        copied / "views" / "lengths.py",
-        copied / "views" / "lengths.js",
+        package / "views" / "lengths.py",
+        package / "views" / "lengths.js",
         with_lines(
-            copied / "views" / "__init__.py",
+            package / "views" / "__init__.py",
             ("from .learning import learning as learning\n", "from .lengths import lengths as lengths\n"),
             ('    "learning": learning,\n', '    "lengths": lengths,\n'),
         ),
     ]
-    assert len(places) <= 4
     places[0].write_text(
         "from ..record import AttentionRecord\n"
         "from .view import View\n\n\n"
@@ -335,22 +316,19 @@ def test_a_view_is_added_in_three_places(copied):
         '// How long each token is.\n\nexport function render({ model, el }) {\n'
         '  el.textContent = model.get("payload").lengths.join(" ");\n}\n\nexport default { render };\n'
     )  # fmt: skip
-    out = run_copied(
-        copied,
+    return places, (
         "import attnscope\n"
         'record = attnscope.load("demo").record("the key")\n'
         'print(attnscope.VIEWS["lengths"](record).save("lengths.html").read_text())\n'
         "from attnscope.app.desk import VIEWS_OF_A_RECORD\n"
-        "print(VIEWS_OF_A_RECORD)\n",
+        "print(VIEWS_OF_A_RECORD)\n"
     )
-    assert "el.textContent = model.get" in out
-    assert '"lengths"' in out or "'lengths'" in out.splitlines()[-1]
 
 
-def test_a_paper_is_its_folder_and_one_line(copied):
-    folder = copied / "reproduce" / "tiny2026"
+def add_paper(package: Path) -> tuple[list[Path], str]:
+    folder = package / "reproduce" / "tiny2026"
     folder.mkdir()
-    with_lines(copied / "reproduce" / "__init__.py", ('"snell2021"', ', "tiny2026"'))
+    places = [folder, with_lines(package / "reproduce" / "__init__.py", ('"snell2021"', ', "tiny2026"'))]
     (folder / "__init__.py").write_text(
         '"""Tiny (2026): what the last token looks at."""\n\n'
         "from .experiment import reproduce_tiny2026 as reproduce_tiny2026\n"
@@ -360,13 +338,71 @@ def test_a_paper_is_its_folder_and_one_line(copied):
     imports = "\n".join(line for line in imports.split("\n") if "commands" not in line and "pytest" not in line)
     shown = written.split("[start:tiny]\n")[1].split("# --8<-- [end:tiny]")[0]
     (folder / "experiment.py").write_text(f"import inspect\n{imports}\n{shown}")
-    out = run_copied(
-        copied,
+    return places, (
         "from attnscope.cli import app\n"
         'app(["reproduce", "--help"], standalone_mode=False)\n'
         'app(["reproduce", "tiny2026", "--help"], standalone_mode=False)\n'
-        'app(["reproduce", "tiny2026", "--out", "out"], standalone_mode=False)\n',
+        'app(["reproduce", "tiny2026", "--out", "out"], standalone_mode=False)\n'
     )
+
+
+ADDITIONS = {"method": add_method, "statistic": add_statistic, "view": add_view, "paper": add_paper}
+# One process for all: most of the time would be spent on importing. What fails in one is told, and the others go on.
+TRY_ADDITIONS = """
+import contextlib, io, json, sys, traceback
+
+printed = {}
+for name, code in json.loads(sys.stdin.read()).items():
+    with contextlib.redirect_stdout(io.StringIO()) as printed[name]:
+        try:
+            exec(code, {})
+        except Exception:
+            print("FAILED", traceback.format_exc())
+print(json.dumps({name: stream.getvalue() for name, stream in printed.items()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def added(tmp_path_factory):
+    """For each addition to a copy of the package, where it was made and what its code printed."""
+    place = tmp_path_factory.mktemp("extended")
+    shutil.copytree(PACKAGE, place / "attnscope", ignore=shutil.ignore_patterns("__pycache__"))
+    made = {name: add(place / "attnscope") for name, add in ADDITIONS.items()}
+    codes = json.dumps({name: code for name, (_, code) in made.items()})
+    path = os.pathsep.join([str(place), str(ROOT / "docs")])  # the docs' hook is tried too
+    printed = json.loads(run(TRY_ADDITIONS, input=codes, env={**os.environ, "PYTHONPATH": path}, cwd=place))
+    return {name: (places, printed[name]) for name, (places, _) in made.items()}
+
+
+def test_a_method_is_added_in_three_places(added):
+    places, out = added["method"]
+    assert len(places) <= 3
+    assert "FAILED" not in out
+    assert "('last_row',)" in out
+    assert "| `last_row` | What the last token sees in the last layer. |" in out
+    assert "::: attnscope.attribution.last_row" in out
+
+
+def test_a_statistic_is_added_in_two_places(added):
+    places, out = added["statistic"]
+    assert len(places) <= 2
+    assert "FAILED" not in out
+    assert "'Last key'" in out
+    assert "| `last_key` | Last key | How far, again. |" in out
+
+
+def test_a_view_is_added_in_three_places(added):
+    places, out = added["view"]
+    assert len(places) <= 3
+    assert "FAILED" not in out
+    assert "el.textContent = model.get" in out
+    assert '"lengths"' in out or "'lengths'" in out.splitlines()[-1]
+
+
+def test_a_paper_is_its_folder_and_one_line(added):
+    places, out = added["paper"]
+    assert len(places) <= 2
+    assert "FAILED" not in out
     assert "what the last token looks at" in out
     assert "The model that is looked at." in out
     assert "1 of 1 claim holds" in out

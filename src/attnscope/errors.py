@@ -36,3 +36,14 @@ def check_number(name: str, number: object, least: int, most: int = 2**63 - 1) -
         # a number of thousands of digits cannot be written out, and need not be
         told = number if abs(number) < 10**40 else "one of more than 40 digits"
         raise BadInput(f"{name} must be {limit}, not {told}.")
+
+
+MOST_WORKERS, MOST_THREADS = 4096, 1024
+"""More than any machine has use for; with far more, the system gives up in the middle of the work."""
+
+
+def check_workers(workers: int | None, threads: int) -> None:
+    """Refuse numbers of workers and of threads of each that no machine can serve; None is as many as there is room."""
+    if workers is not None:
+        check_number("workers", workers, 1, MOST_WORKERS)
+    check_number("threads", threads, 1, MOST_THREADS)

@@ -272,7 +272,7 @@ def load(
 @pytest.fixture(autouse=True)
 def short_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random models do not know when to stop."""
-    monkeypatch.setattr("attnscope.capture.hugging_face.GREEDY_TOKENS", 9)
+    monkeypatch.setattr("attnscope.capture.hub_model.GREEDY_TOKENS", 9)
 
 
 def gpt_oss() -> PreTrainedModel:

@@ -9,7 +9,7 @@ from building import END, VOCABULARY, NotBuilt
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from attnscope.capture.answers import task_of
+from attnscope.capture.families import task_of
 
 LENGTH, SIDE, FRAMES = 8, 32, 100
 PATCHES = 4

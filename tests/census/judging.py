@@ -122,7 +122,7 @@ def _record(
         return loaded.record(inputs=batch, stack=stack), batch
     writes = loaded.reader.has_both_sides and loaded.task != "classifier" and stack != "encoder"
     record = loaded.record(_ended(loaded, TEXT), stack=stack, text_target=SHORT if writes else None)
-    return record, loaded.reader.batched([record.inputs])
+    return record, loaded.reader.batch_of([record.inputs])
 
 
 def _mains_of(model: PreTrainedModel) -> list[str]:

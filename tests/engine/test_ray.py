@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnscope.engine import WorkerDied, local, ray
+from attnscope.engine import WorkerDied, ray, run_here
 from attnscope.errors import BadInput
 
 
@@ -44,7 +44,7 @@ def test_the_results_are_those_of_the_local_engine_with_one_model_per_worker(run
     found = dict(run_on_ray(make_worker, items))
     assert len(list(tmp_path.iterdir())) == 2
     assert returns_to_rest()
-    expected = dict(local.run(make_worker, items))
+    expected = dict(run_here(make_worker, items))
     assert sorted(found) == sorted(expected)
     for number, result in expected.items():
         assert torch.equal(found[number]["sums"], result["sums"])

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attnscope.attribution.comparing import spearman
-from attnscope.evaluation.erasure import BASELINES, baseline_scores, frequency_scores, position_scores, random_scores
+from attnscope.evaluation.per_text import BASELINES, baseline_scores, frequency_scores, position_scores, random_scores
 
 
 def test_random_depends_on_seed_and_text_alone():

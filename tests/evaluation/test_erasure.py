@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import attnscope
-from attnscope.evaluation.erasure import distinct, erasure
+from attnscope.evaluation.per_text import distinct, erasure
 
 
 def test_without_first_and_first_alone():

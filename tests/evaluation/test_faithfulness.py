@@ -9,9 +9,8 @@ import torch
 import attnscope
 from attnscope.attribution import blank_out, raw, rollout
 from attnscope.errors import BadInput
-from attnscope.evaluation.erasure import BASELINES
 from attnscope.evaluation.faithfulness import price
-from attnscope.evaluation.per_text import layer_scores
+from attnscope.evaluation.per_text import BASELINES, layer_scores
 from attnscope.record.scores import scores_of
 
 

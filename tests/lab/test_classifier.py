@@ -14,7 +14,7 @@ import attnscope
 from attnscope.errors import BadInput
 from attnscope.lab import TASKS, classifier, demo_model, lesson
 from attnscope.lab.batches import Batches
-from attnscope.lab.sentiment import Labelled, labelled_splits, read_trees
+from attnscope.lab.data.labelled import Labelled, labelled_splits
 
 TREES = """\
 (4 (2 The) (3 (3 good) (2 (2 -LRB-) (2 keys))))
@@ -29,12 +29,11 @@ def test_trees_are_read_without_the_neutral_ones(tmp_path: Path, monkeypatch: py
     for split in ("train", "dev", "test"):
         (folder / f"{split}.txt.gz").write_bytes(gzip.compress(TREES.encode()))
     expected = [Labelled("The good ( keys", "positive"), Labelled("a bad either/or", "negative")]
-    assert list(read_trees(folder / "train.txt.gz")) == expected
     monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
     assert labelled_splits("sst") == dict.fromkeys(("train", "dev", "test"), expected)
-    (tmp_path / "no.txt").write_text("no tree\n")
+    (folder / "dev.txt.gz").write_bytes(gzip.compress(b"no tree\n"))
     with pytest.raises(BadInput, match=r"Line 1 of .* is no tree"):
-        list(read_trees(tmp_path / "no.txt"))
+        labelled_splits("sst")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -13,11 +14,11 @@ from typer.testing import CliRunner
 
 from attnscope.cli import app
 from attnscope.errors import BadInput
-from attnscope.lab import TASKS, lesson, sentiment_training, sst5
+from attnscope.lab import TASKS, lesson
+from attnscope.lab import sentiment_training as training
 from attnscope.lab.batches import Batches
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.models import SentimentTransformer
-from attnscope.lab.sentiment_training import Pace
 
 FILES = {"README.md", "lab_model.json", "model.safetensors", "training_log.jsonl", "vocabulary.json"}
 SIZE = {"layers": 1, "heads": 2, "head_width": 4, "width": 8}
@@ -38,9 +39,9 @@ def lines(count: int, seed: int = 0) -> list[str]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """A small model on small data, and a checkpoint as often as there may be one."""
-    monkeypatch.setattr(sst5, "SENTENCES_PER_STEP", 8)
+    monkeypatch.setattr(training, "SST5", replace(training.SST5, size=8))
     monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(sst5, "make_model", partial(sst5.make_model, **SIZE))
+    monkeypatch.setattr(training, "make_model", partial(training.make_model, **SIZE))
     folder = tmp_path / "trees"
     folder.mkdir()
     for seed, (split, count) in enumerate({"train": 160, "dev": 30, "test": 30}.items()):
@@ -67,7 +68,7 @@ def test_killed_and_resumed_it_writes_the_same_files(
             return super().__getitem__(step) if step < 55 else sys.exit(9)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sentiment_training, "Batches", Dying)
+        patch.setattr(training, "Batches", Dying)
         with pytest.raises(SystemExit):
             TASKS["sst5"](tmp_path / "killed", **options)
     assert [path.name for path in (tmp_path / "killed").iterdir()] == ["unfinished"]
@@ -102,19 +103,21 @@ def test_dropout_is_on_in_every_step_also_after_a_look_at_validation(
 def test_it_learns_from_scratch_what_decides(
     quick: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sentiment_training, "RATE", 1e-2)
+    monkeypatch.setattr(training, "RATE", 1e-2)
     splits = {
         split: [parse_tree(line) for line in lines(count, count)]
         for split, count in (("train", 200), ("dev", 50), ("test", 10))
     }
     calm = {"dropout": 0.0, "decoder_dropout": 0.0}
-    pace = Pace(seed=0, steps=None, epochs=6, size=sst5.SENTENCES_PER_STEP, patience=sst5.PATIENCE)
+    subject = replace(training.SST5, epochs=6)
     learned, log = lesson.learn(
-        lambda: sst5.sst5_lesson(splits, "ours", pace, sst5.make_model(splits, "scratch", **calm)),
+        lambda: training.sentiment_lesson(
+            subject, splits, "ours", training.make_model(subject, splits, "scratch", **calm)
+        ),
         tmp_path / "checkpoint",
     )
     model = learned.model
-    assert sst5.accuracy(model, splits["dev"]) > 0.9, log
+    assert training.accuracy(model, splits["dev"]) > 0.9, log
     assert model.settings.source == "The word vectors are learned with the model, from scratch."
     assert model.instrumented().record("w1 Great w2").prediction[0][0] == "very positive"
 

@@ -10,7 +10,7 @@ from attnscope.bench.sweep import OneByOne, PlainClassifier
 from attnscope.errors import BadInput
 from attnscope.lab.data.packed import ClassifiedTexts, PackedTexts
 from attnscope.lab.models.attention_classifier import AttentionClassifier
-from attnscope.lab.sweep import Recipe, RunSettings, begun, initial_weights, shares, sweep, sweep_groups
+from attnscope.lab.sweep import Recipe, RunSettings, begin_runs, initial_weights, shares, sweep, sweep_groups
 from attnscope.lab.sweep.runs import RunState
 from attnscope.lab.vocabulary import Vocabulary
 
@@ -94,7 +94,7 @@ def test_accuracies_are_those_of_the_model_with_the_weights(variant):
 
 def test_the_first_of_equal_bests_is_kept_and_patience_counts_from_it():
     weights = {"context": torch.ones(2), "output.weight": torch.ones(1, 2)}
-    state = RunState.begun(RunSettings(), weights, np.float32)
+    state = RunState.at_start(RunSettings(), weights, np.float32)
     for number, accuracy in enumerate((0.5, 0.7, 0.7, 0.6)):
         state.weights["context"][...] = number
         state.see(accuracy)
@@ -127,14 +127,14 @@ def test_a_sweep_that_is_killed_ends_with_the_same_bits(variant, tmp_path):
     data = made(2)
     runs = [RunSettings(variant, scaling, seed=seed) for scaling in (1, 10) for seed in (0, 1)]
     whole = sweep(data, runs, epochs=5, **OPTIONS)
-    file = tmp_path / "sweep.safetensors"
+    folder = tmp_path / "sweep"
 
     def kill(epoch, accuracies):
         assert set(accuracies) == set(runs)
         if epoch == 3:
             raise Killed
 
-    options = dict(epochs=5, checkpoint=file, seconds_between_checkpoints=0.0, **OPTIONS)
+    options = dict(epochs=5, checkpoint=folder, seconds_between_checkpoints=0.0, **OPTIONS)
     with pytest.raises(Killed):
         sweep(data, runs, watch=kill, **options)
     for _ in range(2):  # the second time it is finished already
@@ -153,7 +153,7 @@ def test_runs_of_one_seed_begin_alike_and_with_given_vectors():
     recipe = Recipe(WIDTH, 1, BATCH, 0.05, 0.01, 0.5, "float32", None)
     vectors = torch.randn(len(data.vocabulary), WIDTH)
     one, two, other, given = (
-        begun(data, [RunSettings(variant, seed=seed)], recipe, table)[0].weights
+        begin_runs(data, [RunSettings(variant, seed=seed)], recipe, table)[0].weights
         for variant, seed, table in (("dot", 1, None), ("dot_lstm", 1, None), ("dot", 2, None), ("dot", 1, vectors))
     )
     for name in ("embeddings.weight", "context", "output.weight"):
@@ -164,7 +164,7 @@ def test_runs_of_one_seed_begin_alike_and_with_given_vectors():
     assert np.array_equal(given["embeddings.weight"], vectors.numpy())
     assert np.array_equal(given["context"], one["context"])
     with pytest.raises(BadInput, match="vectors are"):
-        begun(data, [RunSettings()], recipe, vectors[:5])
+        begin_runs(data, [RunSettings()], recipe, vectors[:5])
 
 
 def test_shares_batch_what_has_one_variant_and_seed():

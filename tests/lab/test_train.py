@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnscope.engine import load_checkpoint
+from attnscope.engine import Store
 from attnscope.errors import BadInput
 from attnscope.lab.batches import Batches
 from attnscope.lab.train import (
@@ -122,7 +122,11 @@ def stopped_run(
     """A training whose validation figures are given: one for every 20 steps."""
     looks = iter(figures)
     if checkpoint.exists():  # the same look at the same step, also after a kill
-        done = [row for row in load_checkpoint(checkpoint)["log"] if "validation" in row]
+        done = [
+            row
+            for row in Store(checkpoint, "training", {"task": "stopped"}).find("checkpoint")["log"]
+            if "validation" in row
+        ]
         looks = iter(figures[len(done) :])
     return train(
         model,
@@ -224,7 +228,7 @@ def test_a_loss_that_is_not_finite_ends_the_training_and_leaves_nothing(tmp_path
         found = measuring(model)(step)
         return Measurement(found.loss * (float("nan") if step == 60 else 1.0), found.accuracy)
 
-    checkpoint = tmp_path / "model" / "unfinished" / "checkpoint"
+    checkpoint = tmp_path / "model" / "unfinished"
     with pytest.raises(BadInput, match=r"^The training has come to nothing: its loss at step 60 is nan, so look for"):
         train(model, measure, constant(0.01), 100, {}, checkpoint, seconds_between_checkpoints=0.0)
     assert list(tmp_path.iterdir()) == []

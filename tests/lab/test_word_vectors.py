@@ -9,7 +9,7 @@ import torch
 
 from attnscope.errors import BadInput
 from attnscope.lab import word_vectors as room
-from attnscope.lab.word_vectors import said_vectors, word_vectors
+from attnscope.lab.word_vectors import check_vectors, word_vectors
 
 LINES = "the 0.5 -1 2\n, 1 1 1\nfilm 3 2 1\n. . . 7 8 9\nunwanted 0 0 0\n"
 
@@ -61,9 +61,9 @@ def test_without_the_package_it_is_from_scratch_or_told(monkeypatch: pytest.Monk
 def test_what_is_said_of_vectors_is_checked_before_they_are_read(tmp_path: Path) -> None:
     path = tmp_path / "glove.txt"
     with pytest.raises(BadInput, match="There is no file"):
-        said_vectors(path)
+        check_vectors(path)
     path.write_text(LINES)
-    assert (said_vectors(path), said_vectors("scratch"), said_vectors(None)) == (path, None, None)
+    assert (check_vectors(path), check_vectors("scratch"), check_vectors(None)) == (path, None, None)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])

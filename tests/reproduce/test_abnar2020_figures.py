@@ -8,8 +8,8 @@ from scipy.stats import spearmanr
 
 from attnscope.errors import BadInput
 from attnscope.lab.data import AgreementExample
+from attnscope.lab.data.labelled import Labelled
 from attnscope.lab.models import AgreementTransformer
-from attnscope.lab.sentiment import Labelled
 from attnscope.lab.vocabulary import Vocabulary
 from attnscope.reproduce.abnar2020.scoring import (
     METHODS,
@@ -26,7 +26,7 @@ from attnscope.reproduce.abnar2020.scoring import (
     score_sentences,
     subject_table,
 )
-from attnscope.reproduce.abnar2020.sentiment import classifier_cells, evenly, sentiment_correlations
+from attnscope.reproduce.abnar2020.sentiment import classifier_cells, sentiment_correlations, spread_evenly
 
 WORDS = "the key keys to of cabinet cabinets on table tables near".split()
 EXAMPLES = [
@@ -237,5 +237,5 @@ def test_table_3_by_the_row_of_cls_and_by_the_maximum(tmp_path):
 
 
 def test_evenly_spread():
-    assert evenly(list("abcdef"), 3) == ["b", "d", "f"]
-    assert evenly(list("ab"), 5) == ["a", "b"]
+    assert spread_evenly(list("abcdef"), 3) == ["b", "d", "f"]
+    assert spread_evenly(list("ab"), 5) == ["a", "b"]

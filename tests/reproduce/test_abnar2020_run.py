@@ -47,7 +47,8 @@ def test_everything_is_written(whole):
     assert not any("unfinished" in path for path in files)
 
 
-def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tiny, tmp_path, monkeypatch):
+def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tiny, tmp_path, monkeypatch, draw_from):
+    draw_from(whole)
     out = tmp_path / "run"
     real, calls = stages.score_sentences, []
 

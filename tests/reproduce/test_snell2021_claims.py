@@ -134,6 +134,12 @@ def verdicts(evidence: Evidence) -> dict[str, bool | None]:
     return {claim.id: claim.holds for claim in reproduce_snell2021.judge(evidence)}
 
 
+def verdict(evidence: Evidence, name: str) -> bool | None:
+    """Of one claim: to judge all others again for each takes most of the time."""
+    (rule,) = (rule for rule in reproduce_snell2021.rules if rule.id == name)
+    return rule.claim(evidence).holds
+
+
 def test_all_hold_on_what_the_paper_shows() -> None:
     found = verdicts(WHOLE)
     assert [name for name, holds in found.items() if not holds] == []
@@ -212,7 +218,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_each_fails_by_its_own(name: str) -> None:
-    assert verdicts(FAILURES[name]())[name] is False
+    assert verdict(FAILURES[name](), name) is False
 
 
 def test_a_context_below_half_of_the_way_is_trivial() -> None:

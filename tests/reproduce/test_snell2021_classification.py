@@ -148,7 +148,7 @@ def test_a_run_that_was_killed_ends_the_same(done, tmp_path: Path, monkeypatch) 
     monkeypatch.setattr("attnscope.reproduce.snell2021.training.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     with pytest.raises(KeyboardInterrupt):
         do_classification_run(tmp_path, SCALE, run)
-    assert (tmp_path / "sst" / "learned-1.growing.safetensors").exists()
+    assert (tmp_path / "sst" / "learned-1.growing" / "checkpoint.safetensors").exists()
     monkeypatch.setattr(stage, "look_at", whole)
     rows = do_classification_run(tmp_path, SCALE, run)
     assert rows == do_classification_run(done[0], SCALE, run)

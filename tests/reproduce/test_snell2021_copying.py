@@ -33,7 +33,7 @@ def test_one_row_for_each_run_and_step(tmp_path):
     ).all()
     again = run_copying(tmp_path, SMOKE)["copying"]
     pd.testing.assert_frame_equal(again, table)
-    assert not list(tmp_path.glob("*.growing.safetensors"))
+    assert not list(tmp_path.glob("*.growing"))
     with pytest.raises(BadInput, match="batch"):
         run_copying(tmp_path, replace(SMOKE, batch=9))
 
@@ -52,15 +52,15 @@ def test_an_interrupted_run_ends_as_if_nothing_had_been(tmp_path, monkeypatch):
     monkeypatch.setattr(train.time, "monotonic", iter(range(0, 100_000, 60)).__next__)
     kept = train._save
 
-    def save_and_die(checkpoint, recipe, model, rule, state):
-        kept(checkpoint, recipe, model, rule, state)
+    def save_and_die(store, model, rule, state):
+        kept(store, model, rule, state)
         if state.step == 6:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "_save", save_and_die)
     with pytest.raises(KeyboardInterrupt):
         do_copying_run(tmp_path / "broken", scale, run)
-    assert (tmp_path / "broken" / "same-learned-1.growing.safetensors").exists()
+    assert (tmp_path / "broken" / "same-learned-1.growing" / "checkpoint.safetensors").exists()
     monkeypatch.setattr(train, "_save", kept)
     assert do_copying_run(tmp_path / "broken", scale, run) == whole
     assert Store(tmp_path / "broken", "stage", {}).find("same-learned-1") == whole

@@ -83,6 +83,6 @@ def test_a_run_that_was_killed_ends_the_same(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         do_locality_run(tmp_path / "killed", scale, 0)
     monkeypatch.setattr(KeywordLogits, "__call__", whole)
-    assert (tmp_path / "killed" / "0.growing.safetensors").exists()
+    assert (tmp_path / "killed" / "0.growing" / "checkpoint.safetensors").exists()
     rows = do_locality_run(tmp_path / "killed", scale, 0)
     assert rows == do_locality_run(tmp_path / "whole", scale, 0)

@@ -5,8 +5,7 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.reproduce import read_claims
-from attnscope.reproduce.snell2021 import classification, reproduce_snell2021, training
-from attnscope.reproduce.snell2021.experiment import missing_data
+from attnscope.reproduce.snell2021 import classification, missing_data, reproduce_snell2021, training
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,9 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, d
         assert alone[1:] == (whole / "tables" / f"{name}.csv").read_text().splitlines()[1 : len(alone)], name
 
 
-def test_one_stage_alone(tmp_path, monkeypatch):
+def test_one_stage_alone(whole, tmp_path, monkeypatch, draw_from):
+    draw_from(whole)
+
     def never(*arguments, **options):
         raise AssertionError("trained")
 
@@ -76,7 +77,8 @@ def test_one_stage_alone(tmp_path, monkeypatch):
     }
 
 
-def test_stages_one_after_the_other_are_all_in_the_report(tmp_path):
+def test_stages_one_after_the_other_are_all_in_the_report(whole, tmp_path, draw_from):
+    draw_from(whole)
     run = tmp_path / "run"
     reproduce_snell2021(run, stages="theory")
     claims = reproduce_snell2021(run, stages="locality", resume=True).claims

@@ -106,7 +106,7 @@ def test_a_run_that_was_killed_ends_the_same(tmp_path, monkeypatch) -> None:
         patch.setattr(stage.TranslationLook, "__call__", _killed_at(55, stage.TranslationLook.__call__))
         with pytest.raises(KeyboardInterrupt):
             stage.do_translation_run(killed, scale, data, wanted)
-    assert (killed / "learned-1.growing.safetensors").exists()
+    assert (killed / "learned-1.growing" / "checkpoint.safetensors").exists()
     assert Store(killed, "stage", {}).find("learned-1") is None
     assert stage.do_translation_run(killed, scale, data, wanted) == whole
     assert Store(killed, "stage", {}).find("learned-1") == whole

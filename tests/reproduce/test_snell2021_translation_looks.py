@@ -9,9 +9,8 @@ import sacrebleu
 import torch
 
 from attnscope.errors import BadInput
-from attnscope.lab.decoding import beam_search, greedy
 from attnscope.lab.models.bag_of_words import BagOfWords
-from attnscope.lab.models.seq2seq import TRANSLATION, Seq2Seq
+from attnscope.lab.models.seq2seq import TRANSLATION, Seq2Seq, beam_search, greedy
 from attnscope.lab.models.word_translation import WordTranslation
 from attnscope.reproduce.snell2021.sentence_pairs import pair_batch, word_for_word
 from attnscope.reproduce.snell2021.snapshots import (

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.data import PackedTexts
-from attnscope.lab.data.classified import sst_binary
+from attnscope.lab.data import CLASSIFIED, PackedTexts
 from attnscope.reproduce.sun2020.words import (
     class_counts,
-    frequency_matched,
     gamma,
     label_tokens,
     token_classes,
+    words_of_like_frequency,
 )
 
 
@@ -47,9 +46,9 @@ def test_the_control_is_as_frequent_and_spreads_over_equals() -> None:
     negative = np.array([0, 10, 4, 4, 1, 5, 100])
     positive = np.array([8, 0, 4, 4, 1, 5, 104])
     counts = np.stack([negative, positive])
-    assert frequency_matched(counts, np.array([0, 0, 0, 1])).tolist() == [2, 3, 2, 5]
+    assert words_of_like_frequency(counts, np.array([0, 0, 0, 1])).tolist() == [2, 3, 2, 5]
     with pytest.raises(BadInput, match="nothing to match"):
-        frequency_matched(counts[:, :2], np.array([0]))
+        words_of_like_frequency(counts[:, :2], np.array([0]))
 
 
 def test_labels_of_three_classes() -> None:
@@ -64,7 +63,7 @@ def test_labels_of_three_classes() -> None:
 def test_the_words_of_sst_are_those_of_the_supplement() -> None:
     if not (Path(os.environ.get("ATTNSCOPE_DATA", "nowhere")) / "sst").is_dir():
         pytest.skip("the Stanford Sentiment Treebank is not in $ATTNSCOPE_DATA")
-    texts = sst_binary()
+    texts = CLASSIFIED["sst"]()
     counts = class_counts(texts.train, 2, len(texts.vocabulary))
     classes = token_classes(counts)
     assert (len(classes.positive), len(classes.negative), len(classes.neutral)) == (412, 265, 1384)
@@ -73,5 +72,5 @@ def test_the_words_of_sst_are_those_of_the_supplement() -> None:
     assert (totals[classes.neutral] <= 10).sum() == 1170
     open_ended = np.abs(gamma(counts)) < 1
     assert (open_ended[classes.positive].sum(), open_ended[classes.negative].sum()) == (302, 197)
-    matched = frequency_matched(counts, classes.polar)
+    matched = words_of_like_frequency(counts, classes.polar)
     assert np.median(totals[matched]) == np.median(totals[classes.polar]) > np.median(totals[classes.neutral])

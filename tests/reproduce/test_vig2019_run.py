@@ -32,7 +32,7 @@ def smoke(tmp_path_factory):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Leave the figures out, which take most of the time."""
-    monkeypatch.setattr("attnscope.reproduce.vig2019.figures.all_figures", lambda survey: [])
+    monkeypatch.setattr("attnscope.reproduce.vig2019.figures.FIGURES", ())
 
 
 # ---- what it writes

@@ -11,9 +11,18 @@ from attnscope.commands.reproduce import PAPERS
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
 from attnscope.reproduce.claims import TOY_NOTE, Finding, Rule, claims_blocks, claims_json, count, without_verdicts
-from attnscope.reproduce.document import Code, Document, Emphasis, Heading, Link, Paragraph, Strong, Table
-from attnscope.reproduce.markdown import markdown_of
-from attnscope.reproduce.page import page_of
+from attnscope.reproduce.document import (
+    Code,
+    Document,
+    Emphasis,
+    Heading,
+    Link,
+    Paragraph,
+    Strong,
+    Table,
+    markdown_of,
+    page_of,
+)
 from attnscope.reproduce.writing import write_reproduction
 
 TRUE = Claim("a-b", "It is so. Holds if it is.", "0.42", "0.40 ± 0.01", True, "")

@@ -1,6 +1,7 @@
 """The sentiment model on stories: each window's valence, its record, and training that survives a kill."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from attnscope.lab.data import standin_stories
 from attnscope.lab.data.sst_trees import parse_tree
 from attnscope.lab.data.story import Story, windows_of
 from attnscope.lab.models import SentimentTransformer
-from attnscope.lab.sentiment_training import Pace
 from attnscope.lab.train import LogRow
 from attnscope.lab.word_vectors import WordVectors
 from attnscope.reproduce.wu2020 import stories as story_training
@@ -72,13 +72,15 @@ def test_records_of_a_story_have_the_gradient_of_all_windows() -> None:
 def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trees = [parse_tree(f"({label} ({label} {WORDS[label]}) (2 film))") for label in range(5)]
     training, validation = standin_stories(trees, 12, windows=5), standin_stories(trees, 4, windows=5, seed=1)
-    pace = Pace(seed=0, steps=60, epochs=60, size=4, patience=99)
+    subject = replace(story_training.STORIES, size=4, patience=99)
     splits = {"train": training, "dev": validation, "test": validation}
     monkeypatch.setattr(lesson, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(sentiment_training, "RATE", 1e-2)
 
     def learn(checkpoint: Path) -> tuple[SentimentTransformer, list[LogRow]]:
-        done, log = lesson.learn(lambda: story_training.story_lesson(splits, "ours", pace, made()), checkpoint)
+        done, log = lesson.learn(
+            lambda: sentiment_training.sentiment_lesson(subject, splits, "ours", made(), steps=60), checkpoint
+        )
         return done.model, log
 
     whole, log = learn(tmp_path / "whole")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attnscope.statistics import STATISTICS, Batch, Frame, LayerAttention, Reading
-from attnscope.statistics.variability import Variability
+from attnscope.statistics.shape import Variability
 from attnscope.syntax import Sentence
 
 

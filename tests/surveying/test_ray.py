@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnscope import STATISTICS, Survey, survey
-from attnscope.statistics.distance import Distance
+from attnscope.statistics.shape import Distance
 
 SIZES = [3, 12, 1, 9, 13, 2, 11, 12, 4, 10]
 

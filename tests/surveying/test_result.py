@@ -11,8 +11,7 @@ import pytest
 import attnscope
 from attnscope import STATISTICS, BadInput, InstrumentedModel, Sentence, Survey, survey
 from attnscope.statistics import NEEDED, Frame, LayerAttention
-from attnscope.statistics.statistic import Ratio, RatioStatistic
-from attnscope.statistics.tally import SOLE, Tally
+from attnscope.statistics.statistic import SOLE, Ratio, RatioStatistic, Tally
 
 COLUMNS = {
     "part_of_speech": [

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnscope import Sentence, survey
-from attnscope.engine import local
+from attnscope.engine import run_here
 from attnscope.surveying.passes import GROUPS
 
 SIZES = [3, 12, 1, 9, 13, 2, 11, 14]
@@ -60,7 +60,7 @@ def test_results_may_come_in_any_order(small, lab) -> None:
     corpus = lab.sentences(9, SIZES)
 
     def backwards(make_worker, items):
-        return reversed(list(local.run(make_worker, items)))
+        return reversed(list(run_here(make_worker, items)))
 
     lab.assert_identical(survey(small(), corpus, shard_size=2), survey(small(), corpus, shard_size=2, engine=backwards))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from attnscope.syntax import general, universal
-from attnscope.syntax.phrases import UNIVERSAL
+from attnscope.syntax.from_spacy import UNIVERSAL
 
 UD = (
     "acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse dislocated expl fixed "

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..record import AttentionRecord, Model, TokenScores
-from ..record.schema import checked, shown
+from ..record.schema import checked, quote
 from ..record.words import Level
 
 Method = Callable[..., TokenScores]
@@ -117,10 +117,10 @@ def attribute(
     try:
         parameters = inspect.signature(method).parameters
     except ValueError:
-        raise BadInput(f"{shown(method)} is no method: give a function that takes a record.") from None
+        raise BadInput(f"{quote(method)} is no method: give a function that takes a record.") from None
     if "model" in parameters:
         options["model"] = model
     scores = method(record, **options)
     if not isinstance(scores, TokenScores):
-        raise BadInput(f"A method gives TokenScores for a record, but this one gave {shown(scores)}.")
+        raise BadInput(f"A method gives TokenScores for a record, but this one gave {quote(scores)}.")
     return scores

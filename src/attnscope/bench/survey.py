@@ -14,7 +14,7 @@ import torch
 from transformers import GPT2Config, GPT2Model
 
 from ..statistics import STATISTICS, Frame, Reading, observer
-from ..statistics.reading import is_punctuation
+from ..statistics.batch import is_punctuation
 from ..syntax import Sentence
 from .figure import Figure, faster, share, taking_turns
 

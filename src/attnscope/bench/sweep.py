@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ..lab.batches import order_of_epoch
 from ..lab.data.packed import ClassifiedTexts, PackedTexts
-from ..lab.sweep import Recipe, RunSettings, begun, initial_weights, shares, sweep, train_epoch
+from ..lab.sweep import Recipe, RunSettings, begin_runs, initial_weights, shares, sweep, train_epoch
 from ..lab.sweep.kernels import kept_of_context, kept_of_tokens
 from ..lab.vocabulary import Vocabulary
 from .figure import Figure, faster, share, taking_turns
@@ -171,7 +171,7 @@ def _speed(data: ClassifiedTexts, variant: str, batch: int) -> Iterator[Figure]:
     runs = [RunSettings(variant, scaling, seed) for seed in range(SEEDS) for scaling in SCALINGS]
     recipe = Recipe(WIDTH, 1, batch, 0.02, 0.001, 0.5, "float32", None)
     threads = torch.get_num_threads()
-    states = begun(data, runs, recipe)
+    states = begin_runs(data, runs, recipe)
     single = {
         "sparse": OneByOne(_plain(data, RunSettings(variant), WIDTH, sparse=True), data.train, recipe),
         "dense": OneByOne(_plain(data, RunSettings(variant), WIDTH, sparse=False), data.train, recipe),

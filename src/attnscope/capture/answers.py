@@ -1,58 +1,18 @@
-"""What a model is for, where it reads its answer, and what it answers: probabilities, outcomes in words, targets."""
+"""What a model answers: probabilities, outcomes in words, targets; and the position at which it is read."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils.hub import cached_file
 
 from ..errors import BadInput
 from ..record.target import SUM, Quantity, Target
 from .checkpoints import token_names
-from .families import is_decoder_only
+from .families import Pooling, Task
 
 TOP_TOKENS = 5
-Task = Literal["classifier", "masked_lm", "causal_lm", "encoder", "encoder_decoder"]
-CLASS_NAME_ENDINGS: dict[str, Task] = {
-    "ForSequenceClassification": "classifier",
-    "ForImageClassification": "classifier",
-    "ForImageClassificationWithTeacher": "classifier",
-    "ForAudioClassification": "classifier",
-    "ForVideoClassification": "classifier",
-    "ForMaskedLM": "masked_lm",
-    "ForPreTraining": "masked_lm",
-    "ForCausalLM": "causal_lm",
-    "LMHeadModel": "causal_lm",
-    "ForConditionalGeneration": "encoder_decoder",
-    "MTModel": "encoder_decoder",
-}
-Pooling = Literal["first", "last", "mean", "mask"]
-POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-POOLING_FILE = "1_Pooling/config.json"
-"""Where a sentence encoder says how it pools."""
-POOLING_MODES: dict[str, Pooling] = {
-    "pooling_mode_cls_token": "first",
-    "pooling_mode_lasttoken": "last",
-    "pooling_mode_mean_tokens": "mean",
-}
-
-
-def outcome_labels(model: PreTrainedModel, labels: Sequence[str] | None) -> list[str]:
-    """The names of a classifier's classes."""
-    count = int(model.config.num_labels or 0)
-    if labels is not None:
-        if isinstance(labels, str) or not isinstance(labels, Sequence):
-            raise BadInput(f"labels is a list of the names of the classes, not {type(labels).__name__}.")
-        if len(labels) != count:
-            raise BadInput(f"{len(labels)} labels were given for a classifier of {count} classes.")
-        return list(labels)
-    named: dict[Any, str] = {**(model.config.id2label or {})}
-    return [str(named.get(index, index)) for index in range(count)]
 
 
 def probabilities_of(
@@ -193,63 +153,7 @@ def target_value(
     return values[target.index] - others.max()
 
 
-# ---- what a model is for
-
-
-def task_of(model: PreTrainedModel) -> Task:
-    """The task of a model; `encoder` is any model without a head that answers, also a headless decoder."""
-    for kind in type(model).__mro__:
-        for ending, task in CLASS_NAME_ENDINGS.items():
-            if kind.__name__.endswith(ending):
-                return _as_it_answers(model, task)
-    return "encoder_decoder" if model.config.is_encoder_decoder else "encoder"
-
-
-def _as_it_answers(model: PreTrainedModel, task: Task) -> Task:
-    """The task a class name promises, as far as the model keeps it: some heads tell something else than tokens."""
-    if task == "masked_lm" and model.get_output_embeddings() is None:
-        return "encoder"  # ELECTRA's discriminator tells replaced tokens
-    if task == "causal_lm" and not is_decoder_only(model):
-        return "masked_lm"  # XLMWithLMHeadModel, BertLMHeadModel used as an encoder
-    if task == "encoder_decoder" and not model.config.is_encoder_decoder:
-        return "causal_lm"  # Gemma3ForConditionalGeneration: text is generated from images and text
-    return task
-
-
-def checked_task(task: str) -> Task:
-    """A task named by the user."""
-    for known in get_args(Task):
-        if task == known:
-            return known  # type: ignore[no-any-return]
-    raise BadInput(f"There is no task {task!r}: choose one of {', '.join(get_args(Task))}.")
-
-
 # ---- where it reads its answer
-
-
-def pooling_of_sentence_encoder(name_or_path: str) -> Pooling | None:
-    """The pooling a sentence encoder was trained with, if the model's folder (or its copy in the cache) says so."""
-    if not name_or_path:
-        return None
-    folder = Path(name_or_path)
-    file = str(folder / POOLING_FILE)
-    if not folder.is_dir():
-        cached = cached_file(
-            name_or_path, POOLING_FILE, local_files_only=True, _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False, _raise_exceptions_for_gated_repo=False,
-        )  # fmt: skip
-        if cached is None:
-            return None
-        file = cached
-    if not Path(file).is_file():
-        return None
-    try:
-        modes = json.loads(Path(file).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        modes = None
-    if not isinstance(modes, dict):
-        raise BadInput(f"{POOLING_FILE} of {name_or_path} is no JSON object, so it does not say how the model pools.")
-    return next((pooling for mode, pooling in POOLING_MODES.items() if modes.get(mode)), None)
 
 
 def position_read(

@@ -286,6 +286,6 @@ def _joined_bias(call: AttentionCall) -> Float[Tensor, "batch some_heads query k
     joined = call.weights.new_zeros(batch, heads, queries, keys)
     lowest = torch.finfo(joined.dtype).min
     for bias in call.biases:
-        # masks hold the lowest finite number: two of them must not add up to -inf before they are told from biases
+        # masks hold the lowest finite number: two of them must not add up to -inf before they are parted from biases
         joined = (joined + bias[..., :keys].detach()).clamp_min(lowest)
     return joined

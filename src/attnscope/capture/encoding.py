@@ -272,7 +272,7 @@ def text_of(text: Text) -> str | tuple[str, ...]:
     return text if isinstance(text, str) else " ".join(text)
 
 
-def shifted(tokenizer: PreTrainedTokenizerBase, labels: Encoded, start: int) -> Encoded:
+def shift_right(tokenizer: PreTrainedTokenizerBase, labels: Encoded, start: int) -> Encoded:
     """What a decoder reads to say these labels: one token to the right, behind the start token."""
     ids = [start, *labels.inputs["input_ids"].tolist()[:-1]]
     return Encoded(
@@ -381,7 +381,7 @@ def by_length(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
     return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
 
-def padded(
+def pad_rows(
     rows: Sequence[Int[Tensor, " _"]], padding: int
 ) -> tuple[Int[Tensor, "batch longest"], Int[Tensor, "batch longest"]]:
     """Rows as one batch, padded at the right, and the mask that marks what is real."""

@@ -1,15 +1,43 @@
-"""What differs between model families, as tables, and which stack a module belongs to: most families need no line."""
+"""What differs between model families, as tables: what a model is for, where it reads, which stack a module is of."""
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.auto import modeling_auto
+from transformers.utils.hub import cached_file
 
 from ..errors import BadInput
 from ..record.attention import Stack
+
+Task = Literal["classifier", "masked_lm", "causal_lm", "encoder", "encoder_decoder"]
+CLASS_NAME_ENDINGS: dict[str, Task] = {
+    "ForSequenceClassification": "classifier",
+    "ForImageClassification": "classifier",
+    "ForImageClassificationWithTeacher": "classifier",
+    "ForAudioClassification": "classifier",
+    "ForVideoClassification": "classifier",
+    "ForMaskedLM": "masked_lm",
+    "ForPreTraining": "masked_lm",
+    "ForCausalLM": "causal_lm",
+    "LMHeadModel": "causal_lm",
+    "ForConditionalGeneration": "encoder_decoder",
+    "MTModel": "encoder_decoder",
+}
+Pooling = Literal["first", "last", "mean", "mask"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+POOLING_FILE = "1_Pooling/config.json"
+"""Where a sentence encoder says how it pools."""
+POOLING_MODES: dict[str, Pooling] = {
+    "pooling_mode_cls_token": "first",
+    "pooling_mode_lasttoken": "last",
+    "pooling_mode_mean_tokens": "mean",
+}
 
 OUTPUT_PROJECTIONS = (
     "o_proj",  # Llama, Mistral, Qwen2, Gemma 2
@@ -136,7 +164,7 @@ def has_two_towers(model: PreTrainedModel) -> bool:
 
 
 def stacks_of(model: PreTrainedModel) -> dict[nn.Module, Stack]:
-    """The stack of each module, told by its name where a model has both an encoder and a decoder."""
+    """The stack of each module, known by its name where a model has both an encoder and a decoder."""
     decoder_only = is_decoder_only(model)
     stacks: dict[nn.Module, Stack] = {}
     for name, module in model.named_modules():
@@ -161,3 +189,72 @@ def layer_numbers(model: PreTrainedModel, modules: Sequence[nn.Module | None]) -
     ]
     increasing = all(before < after for before, after in pairwise(numbers))
     return tuple(numbers) if increasing and numbers[0] >= 0 else tuple(range(len(modules)))
+
+
+# ---- what a model is for
+
+
+def task_of(model: PreTrainedModel) -> Task:
+    """The task of a model; `encoder` is any model without a head that answers, also a headless decoder."""
+    for kind in type(model).__mro__:
+        for ending, task in CLASS_NAME_ENDINGS.items():
+            if kind.__name__.endswith(ending):
+                return _as_it_answers(model, task)
+    return "encoder_decoder" if model.config.is_encoder_decoder else "encoder"
+
+
+def _as_it_answers(model: PreTrainedModel, task: Task) -> Task:
+    """The task a class name promises, as far as the model keeps it: some heads tell something else than tokens."""
+    if task == "masked_lm" and model.get_output_embeddings() is None:
+        return "encoder"  # ELECTRA's discriminator tells replaced tokens
+    if task == "causal_lm" and not is_decoder_only(model):
+        return "masked_lm"  # XLMWithLMHeadModel, BertLMHeadModel used as an encoder
+    if task == "encoder_decoder" and not model.config.is_encoder_decoder:
+        return "causal_lm"  # Gemma3ForConditionalGeneration: text is generated from images and text
+    return task
+
+
+def checked_task(task: str) -> Task:
+    """A task named by the user."""
+    for known in get_args(Task):
+        if task == known:
+            return known  # type: ignore[no-any-return]
+    raise BadInput(f"There is no task {task!r}: choose one of {', '.join(get_args(Task))}.")
+
+
+def outcome_labels(model: PreTrainedModel, labels: Sequence[str] | None) -> list[str]:
+    """The names of a classifier's classes."""
+    count = int(model.config.num_labels or 0)
+    if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Sequence):
+            raise BadInput(f"labels is a list of the names of the classes, not {type(labels).__name__}.")
+        if len(labels) != count:
+            raise BadInput(f"{len(labels)} labels were given for a classifier of {count} classes.")
+        return list(labels)
+    named: dict[Any, str] = {**(model.config.id2label or {})}
+    return [str(named.get(index, index)) for index in range(count)]
+
+
+def pooling_of_sentence_encoder(name_or_path: str) -> Pooling | None:
+    """The pooling a sentence encoder was trained with, if the model's folder (or its copy in the cache) says so."""
+    if not name_or_path:
+        return None
+    folder = Path(name_or_path)
+    file = str(folder / POOLING_FILE)
+    if not folder.is_dir():
+        cached = cached_file(
+            name_or_path, POOLING_FILE, local_files_only=True, _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False, _raise_exceptions_for_gated_repo=False,
+        )  # fmt: skip
+        if cached is None:
+            return None
+        file = cached
+    if not Path(file).is_file():
+        return None
+    try:
+        modes = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        modes = None
+    if not isinstance(modes, dict):
+        raise BadInput(f"{POOLING_FILE} of {name_or_path} is no JSON object, so it does not say how the model pools.")
+    return next((pooling for mode, pooling in POOLING_MODES.items() if modes.get(mode)), None)

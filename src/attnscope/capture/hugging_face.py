@@ -1,15 +1,14 @@
 """Hugging Face models as a Reader: texts become passages, a decoder writes its own output, one pass is watched."""
 
-import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from transformers import GenerationConfig, PreTrainedModel
+from transformers import PreTrainedModel
 
 from ..errors import BadInput
 from ..record import Target, Text
@@ -19,23 +18,15 @@ from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import Quantity
 from .answers import distribution, resolved_target
 from .checkpoints import check_ids, embedding_count
-from .collect import Collector
-from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, encode, encode_ids, shifted
+from .collect import Collector, no_attention
+from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, encode, encode_ids, shift_right
 from .families import CODES_OF_SOUND, size_of
-from .hub_model import HubModel, Ids, changed_lookups, lookups
+from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_outputs, lookups
 from .reader import Change, Sight
 from .request import Request, Size, checked_request
 from .verifying import SelfCheck, card_of, self_check
-from .watching import Observer, restored, watch_model
+from .watching import AttentionCall, Observer, evaluation_mode, watch_model
 
-GREEDY_TOKENS = 128
-"""How far a decoder goes on by itself where the user gives no target text."""
-GREEDY = {"do_sample": False, "num_beams": 1}
-ONE_SEQUENCE = frozenset(
-    {"num_return_sequences", "return_dict_in_generate", "output_scores", "output_logits", "output_attentions"}
-    | {"output_hidden_states", "max_length", "max_new_tokens"}
-)
-"""What would change the form of the output, or how long it is said to be."""
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
 ANSWERING = ("causal_lm", "masked_lm", "encoder_decoder")
@@ -93,14 +84,16 @@ class HuggingFaceReader(HubModel):
             return _answered(self, text, source, text_target)
         return Passage(text, source, _decoder_input(self, text_target, truncation))
 
-    def completed(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
+    def complete(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
         """The passages of an encoder-decoder with what its decoder reads: the encoder alone asks it for nothing."""
         if not self.has_both_sides:
             return list(passages)
         filled: dict[int, Encoded] = {}
         if self.task == "classifier":
             start = decoder_start(self)
-            filled = {place: shifted(self.tokenizer, passage.source, start) for place, passage in enumerate(passages)}
+            filled = {
+                place: shift_right(self.tokenizer, passage.source, start) for place, passage in enumerate(passages)
+            }
         elif stack == "encoder":
             start_alone = encode_ids(self.tokenizer, [decoder_start(self)])
             filled = dict.fromkeys(range(len(passages)), start_alone)
@@ -108,7 +101,7 @@ class HuggingFaceReader(HubModel):
             missing = [place for place, passage in enumerate(passages) if passage.target is None]
             for batch in self.groups([passages[place].source.inputs for place in missing], batch_size):
                 places = [missing[position] for position in batch]
-                filled |= zip(places, _greedy_outputs(self, [passages[place].source for place in places]), strict=True)
+                filled |= zip(places, greedy_outputs(self, [passages[place].source for place in places]), strict=True)
         return [replace(passage, target=passage.target or filled[place]) for place, passage in enumerate(passages)]
 
     def groups(self, items: Sequence[Mapping[str, Tensor]], batch_size: int) -> list[list[int]]:
@@ -128,7 +121,7 @@ class HuggingFaceReader(HubModel):
 
     def run(self, batch: Mapping[str, Any], change: Change | None) -> Any:
         """What the model returns, unwatched."""
-        with restored(self.model), changed_lookups(self.model, change):
+        with evaluation_mode(self.model), changed_lookups(self.model, change):
             return self.model(**batch)
 
     def watch(
@@ -244,7 +237,7 @@ def _decoder_input(reader: HubModel, text_target: Text | None, truncation: Trunc
         name = type(reader.model).__name__
         raise BadInput(f"{name} writes no text, so text_target= has no use.")
     labels = encode(reader.tokenizer, text_target, reader.longest, truncation=bool(truncation), as_target=True)
-    return shifted(reader.tokenizer, labels, decoder_start(reader))
+    return shift_right(reader.tokenizer, labels, decoder_start(reader))
 
 
 def _answered(reader: HubModel, text: Text, source: Encoded, answer: Text) -> Passage:
@@ -262,90 +255,86 @@ def _answered(reader: HubModel, text: Text, source: Encoded, answer: Text) -> Pa
     return Passage(text, whole, None, notes={"prompt_tokens": len(source)})
 
 
-# ---- generation
+# Attention as it passes: each layer's weights are shown once and kept nowhere.
+# The weights of all layers are never held together on the AttentionInterface, so memory does not grow with the
+# layers. Families off the interface return all their attentions at once, and hold them for the time of a batch.
 
 
-def decoder_start(reader: HubModel) -> int:
-    """The token that begins every output of an encoder-decoder."""
-    for holder in (getattr(reader.model, "generation_config", None), reader.model.config):
-        start = getattr(holder, "decoder_start_token_id", None)
-        if start is not None:
-            return int(start)
-    raise BadInput("This model's configuration has no decoder_start_token_id, so its decoder cannot begin.")
+Show = Callable[[int, Float[Tensor, "text head query key"]], None]
+"""Is given the number of a layer and its weights on a padded batch."""
 
 
-def _greedy_outputs(reader: HubModel, sources: Sequence[Encoded]) -> list[Encoded]:
-    """What an encoder-decoder says to each source, as the input its decoder reads while saying it."""
-    room = GREEDY_TOKENS if reader.longest is None else min(GREEDY_TOKENS, reader.longest - 1)
-    written = _sequences(reader, sources, room, GREEDY)
-    return [encode_ids(reader.tokenizer, _without_end(reader, sequence, 1)) for sequence in written]
+@dataclass(frozen=True)
+class Shape:
+    """What a model's attention looks like, as seen on one text."""
+
+    layers: int
+    heads: int
+    causal: bool
 
 
-def checked_generation(options: Mapping[str, Any], seed: int | None) -> dict[str, Any]:
-    """The user's options of transformers' `generate`, with a seed where they draw; greedy without any."""
-    unknown = [name for name in options if name not in vars(GenerationConfig()) or name.startswith("_")]
-    if unknown:
-        raise BadInput(f"record_generation takes no {unknown[0]}: its options are those of record and of generate.")
-    fixed = [name for name in options if name in ONE_SEQUENCE]
-    if fixed:
-        raise BadInput(
-            f"A record is of one sequence and its attention, so {fixed[0]}= has no use in record_generation."
-        )
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
-        raise BadInput(f"seed is a whole number from 0 to 2**63 - 1, not {seed!r}.")
-    chosen = {**GREEDY, **options}
-    # the random state is put back after each call: without a seed of its own, every call would draw the same text
-    return {**chosen, "seed": secrets.randbits(32) if seed is None and chosen["do_sample"] else seed}
+def body_of(reader: HubModel) -> HubModel:
+    """The same model without the head on top, which attention does not need."""
+    body = reader.model.base_model
+    return replace(reader, model=body) if isinstance(body, PreTrainedModel) else reader
 
 
-def generate(reader: HubModel, source: Encoded, max_new_tokens: int, options: Mapping[str, Any]) -> Encoded:
-    """The prompt and its continuation, or an encoder-decoder's output, without the end token that closes it."""
-    prompt = [] if reader.has_both_sides else source.inputs["input_ids"].tolist()
-    read = len(prompt) or 1
-    if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:
-        raise BadInput(f"max_new_tokens must be at least 1, not {max_new_tokens}.")
-    if reader.longest is not None and read + max_new_tokens > reader.longest:
-        raise BadInput(
-            f"{read} tokens and {max_new_tokens} new ones are more than the {reader.longest} the model reads:"
-            " lower max_new_tokens."
-        )
-    sequence = _without_end(reader, _sequences(reader, [source], max_new_tokens, options)[0], read)
-    if not prompt:
-        return encode_ids(reader.tokenizer, sequence)
-    new = sequence[len(prompt) :]
-    return source.followed_by(encode_ids(reader.tokenizer, new)) if new else source
+def stream(body: HubModel, texts: Sequence[Encoded], stack: Stack, show: Show) -> None:
+    """Run texts as one batch and show the self-attention of a stack, layer by layer."""
+    lengths = torch.tensor([len(text) for text in texts])
+    longest = int(lengths.max())
+    real = torch.arange(longest) < lengths[:, None]
+    seen = 0
 
-
-def _sequences(
-    reader: HubModel, sources: Sequence[Encoded], max_new_tokens: int, options: Mapping[str, Any]
-) -> list[list[int]]:
-    if not reader.model.can_generate():
-        raise BadInput(f"{type(reader.model).__name__} cannot generate: give the decoder's text as text_target=.")
-    batch = reader.batched([source.inputs for source in sources])
-    inputs: dict[str, Any] = {name: tensor for name, tensor in batch.items() if isinstance(tensor, torch.Tensor)}
-    if reader.has_both_sides:
-        inputs["decoder_start_token_id"] = decoder_start(reader)
-    wishes = {name: value for name, value in options.items() if name != "seed"}
-    # what the user's generation config may say about the form of the output must not reach us
-    form = {"num_return_sequences": 1, "return_dict_in_generate": False, "max_new_tokens": max_new_tokens}
-    with torch.no_grad(), restored(reader.model):
-        if options.get("seed") is not None:
-            torch.manual_seed(options["seed"])
-        try:
-            sequences = reader.model.generate(  # type: ignore[operator]
-                **{"pad_token_id": reader.padding, **inputs, **wishes, **form}
+    def observe(call: AttentionCall) -> None:
+        nonlocal seen
+        if call.stack != stack:
+            return
+        if call.sink is not None:
+            raise BadInput(
+                f"{type(body.model).__name__} has learned sinks that take attention from the text, so shares of its"
+                " attention mean nothing."
             )
-        except (TypeError, ValueError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")
-            raise BadInput(f"The model cannot generate with these options: {reason}.") from None
-    return [list(sequence) for sequence in sequences.tolist()]
+        if call.weights.shape[-2] < longest or call.weights.shape[-1] < longest:
+            raise BadInput(
+                f"The attention of {type(body.model).__name__} is not a whole query x key matrix (it is local, pooled"
+                " or sparse), so it cannot be surveyed."
+            )
+        weights = call.weights[..., :longest, :longest].detach()
+        if call.weights.shape[-1] > longest and bool((call.weights[..., longest:][real.to(weights.device)] > 0).any()):
+            raise BadInput(
+                f"{type(body.model).__name__} attends to more than its tokens, so shares of its attention mean nothing."
+            )
+        # a row that went wrong is so throughout: its first weight tells
+        if (weights[..., 0].isnan() & real.to(weights.device)[:, None]).any():
+            raise BadInput(
+                f"Attention of {type(body.model).__name__} in layer {seen} is not a number: load the model in float32"
+                " (in float64, padding behind a sliding window does this), and see whether its weights are in order."
+            )
+        show(seen, weights)
+        seen += 1
+
+    with torch.no_grad():
+        batch = body.batch_of([_inputs(body, text) for text in texts])
+        observed_run(body.model, batch, observe, self_check(body.model, batch, "once"))
+    if seen == 0:
+        raise BadInput(no_attention(body.model, stack))
 
 
-def _without_end(reader: HubModel, sequence: list[int], read: int) -> list[int]:
-    """The sequence without the end token, and without the padding behind it, that close it."""
-    config = getattr(reader.model, "generation_config", None)
-    named = [getattr(config, "eos_token_id", None), reader.tokenizer.eos_token_id, reader.padding]
-    ends = {end for name in named if name is not None for end in (name if isinstance(name, list) else [name])}
-    while len(sequence) > read and sequence[-1] in ends:
-        sequence = sequence[:-1]
-    return sequence
+def shape_of(body: HubModel, stack: Stack) -> Shape:
+    """Run a few words to see the layers and heads, and whether tokens see only what stands before them."""
+    layers: list[Tensor] = []
+    few_words = encode(body.tokenizer, "one two three four", body.longest, truncation=True)
+    stream(body, [few_words], stack, lambda _, weights: layers.append(weights[0].float().cpu()))
+    heads = {len(weights) for weights in layers}
+    if len(heads) > 1:
+        raise BadInput(f"The layers of {type(body.model).__name__} have different numbers of heads: {sorted(heads)}.")
+    return Shape(len(layers), heads.pop(), stack == "decoder" and looks_causal(torch.stack(layers)))
+
+
+def _inputs(body: HubModel, text: Encoded) -> Ids:
+    """What the model is given; the encoder below a decoder asks that decoder for nothing but its start."""
+    if not body.has_both_sides:
+        return text.inputs
+    start = encode_ids(body.tokenizer, [decoder_start(body)])
+    return {**text.inputs, "decoder_input_ids": start.inputs["input_ids"]}

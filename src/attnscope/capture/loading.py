@@ -14,9 +14,17 @@ import transformers
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
-from .answers import POOLINGS, Pooling, Task, checked_task, outcome_labels, pooling_of_sentence_encoder, task_of
 from .checkpoints import adapter_in, check_vocabulary, complete_model, tokenizer_at, with_adapter, without_wrapper
-from .families import is_decoder_only
+from .families import (
+    POOLINGS,
+    Pooling,
+    Task,
+    checked_task,
+    is_decoder_only,
+    outcome_labels,
+    pooling_of_sentence_encoder,
+    task_of,
+)
 from .hugging_face import HuggingFaceReader
 from .model import InstrumentedModel
 
@@ -144,7 +152,7 @@ def _checked_tokenizer(
     beside: Sequence[str],
     place: Mapping[str, Any],
 ) -> PreTrainedTokenizerBase | None:
-    """The tokenizer that was given or lies beside the model, and fits it; none for what reads no text."""
+    """The tokenizer that was given or is found beside the model, and fits it; none for what reads no text."""
     if tokenizer is None and not reads_text(model):
         return None
     if tokenizer is None or isinstance(tokenizer, (str, Path)):
@@ -289,7 +297,7 @@ def _class_of(name: str, config: PreTrainedConfig) -> Any:
 
 @contextmanager
 def _in_one_sentence(name: str) -> Iterator[None]:
-    """Whatever a stranger's folder makes transformers raise, told in one sentence."""
+    """Whatever a stranger's folder makes transformers raise, as one sentence."""
     try:
         yield
     except BadInput:

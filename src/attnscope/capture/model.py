@@ -18,7 +18,8 @@ from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
 from .answers import prediction_of
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
-from .hugging_face import HuggingFaceReader, checked_generation, generate, source_of
+from .hub_model import checked_generation, generate
+from .hugging_face import HuggingFaceReader, source_of
 from .reader import Reader, capture, gradients_again, probabilities_again
 from .request import Estimate, Request, check_names, checked_count, checked_request, estimate_of, refuse_too_large
 from .senses import record_inputs
@@ -353,7 +354,7 @@ class InstrumentedModel:
         size = self.reader.size(request)
         if size is not None and self.model.device.type == "cpu":
             refuse_too_large(estimate_of([len(passage.source) for passage in passages], batch_size, size, request))
-        whole = self.reader.completed(passages, request.stack, batch_size)
+        whole = self.reader.complete(passages, request.stack, batch_size)
         records: dict[int, AttentionRecord] = {}
         for group in self.reader.groups([passage.source.inputs for passage in whole], batch_size):
             captured = capture(self.reader, [whole[position] for position in group], request)

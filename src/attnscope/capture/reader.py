@@ -46,97 +46,76 @@ class Reader(Protocol):
     @property
     def model(self) -> nn.Module:
         """The model itself."""
-        ...
 
     @property
     def name(self) -> str:
         """What it is called."""
-        ...
 
     @property
     def task(self) -> str:
         """What it is for."""
-        ...
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
         """The stacks it has; the first is the one recorded by default."""
-        ...
 
     @property
     def longest(self) -> int | None:
         """How many tokens it can read."""
-        ...
 
     @property
     def blank_ids(self) -> dict[str, int]:
         """The ids of the tokens that can stand for no token, by name."""
-        ...
 
     @property
     def labels(self) -> tuple[str, ...] | None:
         """The names of its outcomes, where it has any."""
-        ...
 
     @property
     def vocabulary_size(self) -> int | None:
         """How many tokens it has embeddings of, where that is known."""
-        ...
 
     @property
     def summary(self) -> str:
         """What else is known of it, for its `repr`."""
-        ...
 
     def request(self, **options: Any) -> Request:
         """What a record shall hold, or one sentence about what this model cannot give."""
-        ...
 
     def size(self, request: Request) -> Size | None:
         """What decides how much a record takes, where that is known beforehand."""
-        ...
 
     def passage(self, text: Text, text_target: Text | None = None, truncation: Truncation = False) -> Passage:
         """A text as the model reads it."""
-        ...
 
-    def completed(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
+    def complete(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
         """The passages with whatever the model itself must write before it can be recorded."""
-        ...
 
     def groups(self, items: Sequence[Mapping[str, Tensor]], batch_size: int) -> list[list[int]]:
         """Positions of items that may run together."""
-        ...
 
-    def batched(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
+    def batch_of(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
         """Items as one batch, as the model takes it."""
-        ...
 
     def run(self, batch: Mapping[str, Any], change: Change | None) -> Any:
         """What the model returns, unwatched; it is in evaluation mode for the time of the call."""
-        ...
 
     def watch(
         self, batch: Mapping[str, Any], passages: Sequence[Passage], request: Request, change: Change | None
     ) -> Sight:
         """The same, with its attention."""
-        ...
 
     def answers(self, output: Any, items: Sequence[Mapping[str, Tensor]]) -> list[Float[Tensor, " outcome"] | None]:
         """The logits of each item, or None where the model answers nothing."""
-        ...
 
     def sum_read(self, output: Any, row: int, item: Mapping[str, Tensor]) -> Float[Tensor, ""] | None:
         """Without a head, the sum of what is read out; None where that is not known either."""
-        ...
 
     def probabilities(self, logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
         """The probability of each outcome."""
-        ...
 
     def prediction(self, logits: Float[Tensor, " outcome"] | None) -> tuple[tuple[str, float], ...]:
         """(label, probability) pairs, best first; none where the model answers nothing."""
-        ...
 
     def target(
         self,
@@ -146,21 +125,17 @@ class Reader(Protocol):
         probabilities: Float[Tensor, " outcome"],
     ) -> Target:
         """What is meant by an outcome, or by one against another."""
-        ...
 
     def embedded(self, item: Inputs) -> dict[str, Tensor]:
         """The inputs with the embeddings that the model looks up for their ids."""
-        ...
 
     def gradients(
         self, value: Float[Tensor, ""], layers: Sequence[Tensor], embeddings: Tensor
     ) -> tuple[list[Float[Tensor, "batch head query key"]], Float[Tensor, "batch position width"]]:
         """The gradients of a value at the weights of each layer, and at the embeddings."""
-        ...
 
     def card(self) -> dict[str, Any]:
         """What a reader of the record needs to make it again."""
-        ...
 
 
 def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> list[AttentionRecord]:
@@ -176,7 +151,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
     # a backward pass needs ordinary tensors, also where the user's code runs in inference mode
     mode = torch.inference_mode(mode=False) if request.gradients else nullcontext()
     with mode, torch.set_grad_enabled(request.gradients):
-        sight = reader.watch(reader.batched(items), passages, request, start_here if request.gradients else None)
+        sight = reader.watch(reader.batch_of(items), passages, request, start_here if request.gradients else None)
         logits = reader.answers(sight.output, items)
         targets: list[Target | None] = [None] * len(passages)
         of_layers: list[Tensor] = []
@@ -326,4 +301,4 @@ def _output_again(reader: Reader, items: Sequence[Inputs]) -> Any:
         return rows
 
     brings = any(name in item for item in items for name in EMBEDDINGS.values())
-    return reader.run(reader.batched([_ids(item) for item in items]), bring if brings else None)
+    return reader.run(reader.batch_of([_ids(item) for item in items]), bring if brings else None)

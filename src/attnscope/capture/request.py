@@ -14,6 +14,8 @@ from ..record.target import SUM, Quantity
 from .encoding import by_length, windows
 from .verifying import Verify
 
+HeadsKept = Literal["all", "mean"]
+"""Every head by itself, or their mean alone."""
 FLOAT32_BYTES = 4
 COPIES_OF_RECORD = 0.5
 """Beside a layer's weights and the record's: the slack of the allocator, measured on MiniLM and SmolLM2 at 256 to 1,157
@@ -37,7 +39,7 @@ class Request:
     target: int | str | None
     against: int | str | None
     quantity: Quantity
-    heads: Literal["all", "mean"]
+    heads: HeadsKept
     queries_and_keys: bool
     values: bool
     verify: Verify
@@ -59,7 +61,7 @@ def checked_request(
     """What the user asks of a model with these stacks, or one sentence about what it cannot give."""
     if stack is not None and stack not in stacks:
         raise BadInput(f"This model has no {stack} stack: choose from {', '.join(sorted(stacks))}.")
-    if heads not in ("all", "mean"):
+    if heads not in get_args(HeadsKept):
         raise BadInput(f'heads is "all" or "mean" at capture, not {heads!r}; record.select(heads=...) chooses heads.')
     if heads == "mean" and (queries_and_keys or values):
         raise BadInput('Queries, keys and values belong to single heads: take them with heads="all".')
@@ -80,7 +82,7 @@ def checked_request(
         target=target,
         against=against,
         quantity=cast(Quantity, quantity),
-        heads=cast(Literal["all", "mean"], heads),
+        heads=cast(HeadsKept, heads),
         queries_and_keys=queries_and_keys,
         values=values,
         verify=_checked_verify(verify),
@@ -137,7 +139,7 @@ class Size:
     generates: bool
     """Whether it first writes its own output for each text."""
 
-    def weight_bytes(self, length: int, heads: str) -> int:
+    def weight_bytes(self, length: int, heads: HeadsKept) -> int:
         """The attention weights in the record of a text of so many tokens."""
         return self.layers * (self.heads if heads == "all" else 1) * length**2 * FLOAT32_BYTES
 

@@ -17,11 +17,11 @@ from .answers import resolved_target, target_value
 from .collect import Collector
 from .encoding import encode_ids
 from .families import CODES_IN_ROWS, has_two_towers
-from .hub_model import HubModel
-from .hugging_face import GREEDY_TOKENS, attention_gradients, decoder_start, observed_run
+from .hub_model import GREEDY_TOKENS, HubModel, decoder_start
+from .hugging_face import attention_gradients, observed_run
 from .request import Request
 from .verifying import card_of, self_check
-from .watching import restored
+from .watching import evaluation_mode
 
 PICTURES = ("pixel_values",)
 PACKED = ("pixel_values", "hidden_states")
@@ -148,7 +148,7 @@ def _with_decoder_inputs(reader: HubModel, batch: dict[str, Any], stack: Stack) 
         if not reader.model.can_generate():
             raise BadInput(f"{type(reader.model).__name__} cannot generate: give decoder_input_ids among the inputs.")
         room = getattr(reader.model.config, "max_target_positions", None) or GREEDY_TOKENS + 8
-        with torch.no_grad(), restored(reader.model):
+        with torch.no_grad(), evaluation_mode(reader.model):
             # some families put prompt tokens of their own before what they write
             written = reader.model.generate(  # type: ignore[operator]
                 **batch,

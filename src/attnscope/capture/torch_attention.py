@@ -13,7 +13,7 @@ by the user, or decided anew for each text by a submodule, whose output is then 
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from ..errors import BadInput
 from .answers import distribution
 
-Asked = Callable[[nn.Module, Mapping[str, Tensor]], Sequence[Tensor]]
+WeightsFunction = Callable[[nn.Module, Mapping[str, Tensor]], Sequence[Tensor]]
 """Given the module and a padded batch of its inputs, the weights of each layer: `[batch, (head,) query, key]`."""
 ROW_TOLERANCE = 1e-2
 Readout = Callable[[tuple[str, ...]], Any]
@@ -37,7 +37,7 @@ class Sources:
 
     multihead: Mapping[str, nn.MultiheadAttention] = field(default_factory=dict)
     read: Mapping[str, tuple[nn.Module, str]] = field(default_factory=dict)
-    asked: Asked | None = None
+    function: WeightsFunction | None = None
 
     @property
     def names(self) -> str:
@@ -62,7 +62,7 @@ def sources_of(module: nn.Module, attention: Any) -> Sources:
             raise BadInput(f"{type(module).__name__} has no submodule of the class {attention.__name__}.")
         return _joined(_source(name, module.get_submodule(name)) for name in names)
     if callable(attention):
-        return Sources(asked=attention)
+        return Sources(function=attention)
     names = [attention] if isinstance(attention, str) else list(attention)
     if not names or not all(isinstance(name, str) for name in names):
         raise BadInput("attention= is names of submodules, a class of them, or a function (module, inputs) -> weights.")
@@ -101,25 +101,21 @@ def _joined(sources: Iterator[Sources]) -> Sources:
 
 
 @contextmanager
-def tapped(sources: Sources) -> Iterator[list[Tensor]]:
+def tap_weights(sources: Sources) -> Iterator[list[Tensor]]:
     """Within this, each call of an attention module appends its weights, as it computed them."""
     layers: list[Tensor] = []
-    handles = []
-    # one module may have two names
-    for attention in dict.fromkeys(sources.multihead.values()):
-        handles += _made_to_tell(attention, layers)
-    for name, (part, attribute) in sources.read.items():
-        handles.append(part.register_forward_hook(_reading(name, attribute, layers)))
-    try:
-        with unfused():
-            yield layers
-    finally:
-        for handle in handles:
-            handle.remove()
+    with without_fusion(), ExitStack() as hooks:
+        # one module may have two names
+        for attention in dict.fromkeys(sources.multihead.values()):
+            for handle in _made_to_tell(attention, layers):
+                hooks.enter_context(handle)
+        for name, (part, attribute) in sources.read.items():
+            hooks.enter_context(part.register_forward_hook(_reading(name, attribute, layers)))
+        yield layers
 
 
 @contextmanager
-def unfused() -> Iterator[None]:
+def without_fusion() -> Iterator[None]:
     """Within this, torch's encoder layers call the attention modules in them, and compute as in training."""
     fused = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -210,11 +206,11 @@ def as_heads(weights: Any) -> Float[Tensor, "batch head query key"]:
     return weights if weights.ndim == 4 else weights.unsqueeze(1)
 
 
-def asked_weights(sources: Sources, module: nn.Module, batch: Mapping[str, Tensor]) -> list[Tensor]:
+def weights_by_function(sources: Sources, module: nn.Module, batch: Mapping[str, Tensor]) -> list[Tensor]:
     """What the user's function says the attention is."""
-    assert sources.asked is not None  # noqa: S101 -- the caller has looked
+    assert sources.function is not None  # noqa: S101 -- the caller has looked
     with torch.no_grad():
-        found = sources.asked(module, batch)
+        found = sources.function(module, batch)
     if isinstance(found, Tensor) or not isinstance(found, Sequence):
         raise BadInput("A function given as attention= must return a list with the weights of each layer.")
     return list(found)
@@ -226,7 +222,7 @@ def checked_layers(
     """The layers, if there are any, they are alike, and they cover the tokens."""
     name = type(module).__name__
     if not layers:
-        told = f"it never called {sources.names}" if sources.asked is None else "the function gave none"
+        told = f"it never called {sources.names}" if sources.function is None else "the function gave none"
         raise BadInput(f"No attention of {name} was captured: {told}.")
     if len({tuple(layer.shape) for layer in layers}) > 1:
         shapes = ", ".join(sorted({" x ".join(map(str, layer.shape)) for layer in layers}))
@@ -294,11 +290,8 @@ def changed_lookup(
         done.append(True)
         return change(output)
 
-    handle = lookup.register_forward_hook(hook)
-    try:
+    with lookup.register_forward_hook(hook):
         yield
-    finally:
-        handle.remove()
     if not done:
         raise BadInput(
             f"The submodule named as embeddings= ({type(lookup).__name__}) is not given the ids of the tokens,"
@@ -332,11 +325,8 @@ def returned_by(part: nn.Module | None) -> Iterator[list[Any]]:
     def keep(_module: nn.Module, _given: Any, output: Any) -> None:
         returned.append(output)
 
-    handle = part.register_forward_hook(keep)
-    try:
+    with part.register_forward_hook(keep):
         yield returned
-    finally:
-        handle.remove()
 
 
 def learned_readout(part: nn.Module, returned: list[Any], texts: int, tokens: int) -> Float[Tensor, "text token"]:

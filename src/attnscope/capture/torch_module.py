@@ -26,7 +26,6 @@ from .torch_attention import (
     Readout,
     Sources,
     as_heads,
-    asked_weights,
     changed_lookup,
     checked_layers,
     gradients_at,
@@ -34,15 +33,16 @@ from .torch_attention import (
     readout_at,
     returned_by,
     sources_of,
-    tapped,
-    unfused,
+    tap_weights,
+    weights_by_function,
+    without_fusion,
 )
 from .verifying import card_of
 from .watching import in_evaluation
 
 IDS = "input_ids"
 MASKS = ("attention_mask", "src_key_padding_mask", "key_padding_mask", "padding_mask")
-"""Arguments that are taken for a mask of the tokens without being told."""
+"""Arguments that are taken for a mask of the tokens if the user names none."""
 READ_AT: dict[str, Readout] = {
     "first": lambda _tokens: 0,
     "last": lambda _tokens: -1,
@@ -114,7 +114,7 @@ class ModuleReader:
     @property
     def summary(self) -> str:
         """Where its attention comes from."""
-        return f"attention from {'a function' if self.sources.asked is not None else self.sources.names}"
+        return f"attention from {'a function' if self.sources.function is not None else self.sources.names}"
 
     def request(self, **options: Any) -> Request:
         """What the user asks of a torch module, which shows nothing but its weights."""
@@ -158,7 +158,7 @@ class ModuleReader:
         queries = Encoded({}, tuple(made.query_tokens), (), ()) if made.query_tokens else None
         return Passage(text, source, queries)
 
-    def completed(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
+    def complete(self, passages: Sequence[Passage], stack: Stack, batch_size: int) -> list[Passage]:
         """A module writes nothing."""
         del stack, batch_size
         return list(passages)
@@ -187,7 +187,7 @@ class ModuleReader:
             for start in range(0, len(group), batch_size)
         ]
 
-    def batched(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    def batch_of(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         """Items as one padded batch on the module's device, with its mask where it takes one."""
         batch = {
             name: nn.utils.rnn.pad_sequence(
@@ -216,7 +216,7 @@ class ModuleReader:
     def run(self, batch: Mapping[str, Tensor], change: Change | None) -> Any:
         """What the module returns, unwatched."""
         with (
-            unfused(),
+            without_fusion(),
             in_evaluation(self.model, self.model),
             changed_lookup(self.model, self.lookup, batch.get(IDS), change),
         ):
@@ -229,11 +229,11 @@ class ModuleReader:
         with in_evaluation(self.model, self.model):
             with (
                 changed_lookup(self.model, self.lookup, batch.get(IDS), change),
-                tapped(self.sources) as taken,
+                tap_weights(self.sources) as taken,
                 returned_by(self.pooling) as returned,
             ):
                 output = self._called(batch)
-            raw = list(taken) if self.sources.asked is None else asked_weights(self.sources, self.model, batch)
+            raw = list(taken) if self.sources.function is None else weights_by_function(self.sources, self.model, batch)
         queries = max(len(passage.target or passage.source) for passage in passages)
         shape = (len(passages), queries, max(len(passage.source) for passage in passages))
         layers = checked_layers(self.sources, self.model, [as_heads(weights) for weights in raw], shape)
@@ -308,7 +308,7 @@ class ModuleReader:
             return output
 
         with torch.no_grad():
-            self.run(self.batched([{name: ids for name, ids in item.items() if name != EMBEDDINGS[IDS]}]), keep)
+            self.run(self.batch_of([{name: ids for name, ids in item.items() if name != EMBEDDINGS[IDS]}]), keep)
         return {**item, EMBEDDINGS[IDS]: found[0]}
 
     def gradients(

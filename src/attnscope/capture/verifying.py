@@ -26,7 +26,7 @@ from transformers import PreTrainedModel
 
 from ..errors import BadInput
 from .families import NOTES
-from .watching import AttentionCall, Observer, implementation_of, on_interface, restored, unobserved_eager
+from .watching import AttentionCall, Observer, evaluation_mode, implementation_of, on_interface, unobserved_eager
 
 Verify = Literal["once", "always", "never"]
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -63,7 +63,7 @@ class SelfCheck:
         self.layers = 0
         self.largest = 0.0
         self.products: list[Tensor] | None = None if on_interface(model) else []
-        with torch.no_grad(), restored(model):
+        with torch.no_grad(), evaluation_mode(model):
             self.expected = _answers(model(**batch), batch)
 
     @contextmanager

@@ -111,10 +111,10 @@ class _Watch:
     last: tuple[nn.Module, Tensor, Tensor] | None = None
     """The module, queries and keys of the last call."""
 
-    def entered(self, *_: Any) -> None:
+    def enter(self, *_: Any) -> None:
         self.depth += threading.get_ident() == self.thread
 
-    def left(self, *_: Any) -> None:
+    def leave(self, *_: Any) -> None:
         self.depth -= threading.get_ident() == self.thread
 
     def is_new(self, module: nn.Module, query: Tensor, key: Tensor) -> bool:
@@ -248,7 +248,7 @@ def implementation_of(model: PreTrainedModel) -> str:
 
 
 @contextmanager
-def restored(model: PreTrainedModel) -> Iterator[None]:
+def evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
     """Evaluation mode for a while; modes and random state are as before afterwards, come what may."""
     # the model and its body are one: what runs without the head on top must wait too
     with in_evaluation(model, model.base_model):
@@ -280,18 +280,15 @@ def _eager(model: PreTrainedModel, watch: _Watch) -> Iterator[None]:
     """Within this, every configuration of the model says `eager` to this thread."""
     for config in _configurations(model):
         _let_configurations_listen(type(config))
-    with restored(model):
-        hooks = [
-            model.register_forward_pre_hook(watch.entered),
-            model.register_forward_hook(watch.left, always_call=True),
-        ]
+    with evaluation_mode(model):
         token = _watching.set(watch)
+        entering = model.register_forward_pre_hook(watch.enter)
+        leaving = model.register_forward_hook(watch.leave, always_call=True)
         try:
-            yield
+            with entering, leaving:
+                yield
         finally:
             _watching.reset(token)
-            for hook in hooks:
-                hook.remove()
 
 
 def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, Any]) -> Any:

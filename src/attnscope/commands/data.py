@@ -1,4 +1,4 @@
-"""`attnscope data`: which data sets there are, where they lie, how to have them, and training data built from them."""
+"""`attnscope data`: which data sets there are, where they are, how to get them, and training data built from them."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..corpora import CORPORA, add_file, dataset, fetch, files_here, known
+from ..corpora import CORPORA, add_file, dataset, dataset_named, fetch, files_here
 from ..errors import BadInput
 from ..numerals import counted
 from ..progress import bytes_done, tokens_done, waiting
@@ -19,7 +19,7 @@ data = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="The name of a data set, as `attnscope data list` shows it.")]
-Place = Annotated[Path | None, typer.Option("--data", help="Where data sets lie, before $ATTNSCOPE_DATA.")]
+Place = Annotated[Path | None, typer.Option("--data", help="Where to look for data sets before $ATTNSCOPE_DATA.")]
 Target = Annotated[Path | None, typer.Option("--data", help="Where to put it; the user's cache by default.")]
 
 
@@ -47,7 +47,7 @@ def list_datasets(place: Place = None, as_json: AsJson = False) -> None:
 
 @data.command()
 def where(name: Name, place: Place = None, as_json: AsJson = False) -> None:
-    """Print the folder where a data set lies.
+    """Print the folder of a data set.
 
     Example: attnscope data where ud_ewt
     """
@@ -152,13 +152,14 @@ def _summary(card: dict[str, Any]) -> str:
 
 
 def _describe(name: str, files: dict[str, Path]) -> dict[str, Any]:
-    entry = known(name)
+    entry = dataset_named(name)
     return {
         "name": name,
         "about": entry.about,
         "licence": entry.licence,
         "source": entry.source,
         "splits": list(entry.files),
+        "classes": [] if entry.labels is None else list(dict.fromkeys(entry.labels.classes.values())),
         "here": {split: str(path) for split, path in files.items()},
         "can_be_downloaded": bool(entry.downloads),
     }
@@ -168,6 +169,6 @@ def _tell(name: str, paths: list[Path], as_json: bool) -> None:
     if as_json:
         say(json.dumps({"name": name, "files": [str(path) for path in paths]}))
         return
-    say(f"{name}: {known(name).licence}, from {known(name).source}")
+    say(f"{name}: {dataset_named(name).licence}, from {dataset_named(name).source}")
     for path in paths:
         say(f"In place: {path}")

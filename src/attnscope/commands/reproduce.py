@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 _FOLDERS = {path.parent.name: path.parent for path in Path(__file__).parents[1].glob("reproduce/*/experiment.py")}
 PAPERS = tuple(sorted(_FOLDERS, key=lambda name: (name[-4:], name)))
 """By year. The folders are looked at, because the papers themselves take seconds to import."""
-MEGABYTES = {"ud_ewt": 4, "wikitext2": 1, "imdb": 26, "agreement": 1, "sst": 1, "warriner": 1, "20news": 4}
-"""Packed, with all splits."""
 
 Scale = Annotated[
     str,
@@ -142,8 +140,9 @@ def _lacking_data(experiment: "Experiment", given: Mapping[str, Any]) -> Iterato
         if name not in replaced and split not in files_here(name, given.get("data")):
             splits.setdefault(name, []).append(split)
     for name, missing in splits.items():
-        how = f"attnscope data get {name}" if CORPORA[name].downloads else f"attnscope data add {name} FILE"
-        size = f", some {MEGABYTES[name]} MB" if name in MEGABYTES else ""
+        entry = CORPORA[name]
+        how = f"attnscope data get {name}" if entry.downloads else f"attnscope data add {name} FILE"
+        size = "" if entry.megabytes is None else f", some {entry.megabytes} MB"
         yield f"the data set {name} ({', '.join(missing)}{size}: {how})"
 
 

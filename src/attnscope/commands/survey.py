@@ -66,9 +66,9 @@ def survey(
     if engine_options and engine == "local":
         raise BadInput(f"--{', --'.join(engine_options)} is not for --engine local.")
     with waiting("Checking what is asked"):
-        from ..surveying.plan import checked
+        from ..surveying.plan import plan_survey
 
-        asked = checked(
+        plan = plan_survey(
             corpus,
             statistics,
             engine,
@@ -86,7 +86,7 @@ def survey(
     with working(f"Loading {model}"):
         from ..surveying.passes import measure_corpus
     with quiet_libraries(), tokens_done() as watch:
-        result = measure_corpus(model, asked, watch)
+        result = measure_corpus(model, plan, watch)
     written = result.figures(out / "figures", tuple(figures)) if figures else []
     if as_json:
         say(json.dumps({"out": str(out), "card": dict(result.card), "figures": [str(path) for path in written]}))

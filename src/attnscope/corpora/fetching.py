@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 from ..errors import BadInput
 from ..files import written_atomically
-from .finding import cache, checked_split, known
+from .finding import cache, checked_split, dataset_named
 from .table import Download
 
 PATIENCE = 60.0  # seconds without an answer
@@ -38,7 +38,7 @@ def fetch(
         BadInput: If the name or a split is not known, or it can only be had by hand.
         OSError: If the place cannot be reached, or gives something else than it should.
     """
-    entry = known(name)
+    entry = dataset_named(name)
     wanted = list(splits) or list(entry.files)
     paths = {split: cache(data) / name / checked_split(name, split) for split in wanted}
     if not entry.downloads:
@@ -68,7 +68,7 @@ def add_file(name: str, file: str | Path, split: str | None = None, data: str | 
     Raises:
         BadInput: If the name or split is not known, or the file is not there or not the right one.
     """
-    path, entry = Path(file), known(name)
+    path, entry = Path(file), dataset_named(name)
     if not path.is_file():
         raise BadInput(f"There is no file {str(path)!r}.")
     if split is None:
@@ -137,7 +137,7 @@ def _copy(content: Any, to: Path) -> None:
 
 def _wrong(name: str, split: str, unpacked: Path) -> str | None:
     """What tells that this is another file, or a broken one."""
-    entry = known(name)
+    entry = dataset_named(name)
     if split in entry.sha256:
         with unpacked.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Where named data sets lie: each in a folder of its own name, in a place the user says or in the user's cache."""
+"""Where named data sets are found: each in a folder of its own name, in a place the user names or in the cache."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ def dataset(name: str, data: str | Path | None = None) -> Path:
     Raises:
         BadInput: If the name is not known, or no place has any of its files.
     """
-    files = known(name).files.values()
+    files = dataset_named(name).files.values()
     for place in _looked_in(data):
         if any(_present(place / name / file) for file in files):
             return place / name
@@ -29,7 +29,7 @@ def dataset_file(name: str, split: str | None = None, data: str | Path | None = 
     Raises:
         BadInput: If the name or split is not known, or no place has the file.
     """
-    files = known(name).files
+    files = dataset_named(name).files
     if split is None and "test" not in files and len(files) > 1:
         raise BadInput(f"{name} has several splits: name one, as in {name}:{next(iter(files))} ({', '.join(files)}).")
     split = split or ("test" if "test" in files else next(iter(files)))
@@ -52,12 +52,12 @@ def named_file(corpus: object, data: str | Path | None = None) -> tuple[Path, st
 
 def files_here(name: str, data: str | Path | None = None) -> dict[str, Path]:
     """The splits of a data set that are found, and their files."""
-    files = known(name).files
+    files = dataset_named(name).files
     found = {split: [_present(place / name / file) for place in _looked_in(data)] for split, file in files.items()}
     return {split: next(filter(None, paths)) for split, paths in found.items() if any(paths)}
 
 
-def known(name: str) -> Dataset:
+def dataset_named(name: str) -> Dataset:
     """The data set of that name, if there is one."""
     if name not in CORPORA:
         raise BadInput(f"There is no data set {name!r}: choose from {', '.join(CORPORA)}.")
@@ -66,7 +66,7 @@ def known(name: str) -> Dataset:
 
 def checked_split(name: str, split: str) -> str:
     """The file name of a split, if the data set has it."""
-    files = known(name).files
+    files = dataset_named(name).files
     if split not in files:
         raise BadInput(f"{name} has no split {split!r}: choose from {', '.join(files)}.")
     return files[split]

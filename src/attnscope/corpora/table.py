@@ -1,11 +1,29 @@
-"""CORPORA: what each data set is, its files, its licence, its official place, and what tells that a file is whole.
+"""CORPORA: what each data set is, its files, its readers, its licence, its official place, and what a whole file is.
 
+A new data set is one row here: all that lists, finds, fetches, reads or describes data sets goes by this table.
 A digest stands here only where a file was seen to be the official one, byte for byte: those of WikiText-2 by the SHA-1
 that libraries have published for its members. The others are checked by their number of rows.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal[
+    "conllu",
+    "csv",
+    "jsonl",
+    "table",
+    "text",
+    "wikitext",
+    "marked verbs",
+    "sentiment trees",
+    "amazon reviews",
+    "labelled lines",
+]
+"""How a file is written. The first six are those that `attnscope.syntax` reads sentences or texts from."""
+Layout = Literal["trees", "reviews", "postings", "news", "tagged reviews", "tagged lines"]
+"""How texts stand with their labels, by the names of `attnscope.lab.data.labelled.LAYOUTS`."""
 
 
 @dataclass(frozen=True)
@@ -17,16 +35,25 @@ class Download:
 
 
 @dataclass(frozen=True)
+class Labels:
+    """Where the label of each text stands, and the class that a label means; other labels are left out."""
+
+    layout: Layout
+    classes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Dataset:
     """A data set: its file of each split, how they are written, what it is, its licence, and where it comes from.
 
     `rows` is how many rows each split has; `row` is a pattern that each of them begins with. `sha256` is the digest of
     the unpacked file, where it is known. `downloads` are the official files that hold just what is kept here; where
-    there are none, `layout` says how what is kept here differs from what can be downloaded.
+    there are none, `layout` says how what is kept here differs from what can be downloaded. `labels` is given where
+    texts belong to classes, `megabytes` is the size of all splits, packed.
     """
 
     files: Mapping[str, str]
-    kind: str
+    kind: Kind
     about: str
     licence: str
     source: str
@@ -35,6 +62,8 @@ class Dataset:
     sha256: Mapping[str, str] = field(default_factory=dict)
     downloads: Mapping[str, Download] = field(default_factory=dict)
     layout: str = ""
+    labels: Labels | None = None
+    megabytes: int | None = None
 
 
 _EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.14"
@@ -51,7 +80,8 @@ _SMS = "https://archive.ics.uci.edu/ml/machine-learning-databases/00228/smsspamc
 _SPLITS = ("train", "dev", "test")
 _CAPTIONED = {"train": 29_000, "val": 1_014, "test_2016_flickr": 1_000}
 _CAPTIONS = [f"{part}.{language}" for part in _CAPTIONED for language in ("en", "de")]
-_REVIEWS = [f"{of}.{label}" for of in ("books", "dvd", "electronics", "kitchen") for label in ("negative", "positive")]
+_POLARITY = {"negative": "negative", "positive": "positive"}
+_REVIEWS = [f"{of}.{label}" for of in ("books", "dvd", "electronics", "kitchen") for label in _POLARITY]
 
 
 def _amazon_member(split: str) -> str:
@@ -70,6 +100,7 @@ CORPORA = {
         rows={"train": 12_544, "dev": 2_001, "test": 2_077},
         row="# sent_id",
         downloads={split: Download(f"{_EWT}/en_ewt-ud-{split}.conllu") for split in _SPLITS},
+        megabytes=4,
     ),
     "wikitext2": Dataset(
         files={split: f"{split}.txt.gz" for split in ("valid", "test")},
@@ -83,6 +114,7 @@ CORPORA = {
             "test": "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0",
         },
         downloads={split: Download(_WIKITEXT, f"wikitext-2/wiki.{split}.tokens") for split in ("valid", "test")},
+        megabytes=1,
     ),
     "agreement": Dataset(
         files={"test": "linzen2016_subset.text.gz", "gold": "linzen2016_subset.gold.gz"},
@@ -93,6 +125,7 @@ CORPORA = {
         source="https://github.com/facebookresearch/colorlessgreenRNNs",
         rows={"test": 7_489, "gold": 7_489},
         downloads={"test": Download(f"{_GULORDAVA}.text"), "gold": Download(f"{_GULORDAVA}.gold")},
+        megabytes=1,
     ),
     "sst": Dataset(
         files={split: f"{split}.txt.gz" for split in _SPLITS},
@@ -103,6 +136,8 @@ CORPORA = {
         rows={"train": 8_544, "dev": 1_101, "test": 2_210},
         row=r"\([0-4] ",
         downloads={split: Download(_SST, f"trees/{split}.txt") for split in _SPLITS},
+        labels=Labels("trees", {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}),
+        megabytes=1,
     ),
     "imdb": Dataset(
         files={split: f"{split}.tsv.gz" for split in ("train", "val", "test")},
@@ -114,6 +149,8 @@ CORPORA = {
         row="(neg|pos)\t",
         layout="the official archive has a file for each review; here a review is a row under the header "
         "label, id, rating, text, and train and val are its 25,000 for training",
+        labels=Labels("reviews", {"neg": "negative", "pos": "positive"}),
+        megabytes=26,
     ),
     "multi30k": Dataset(
         files={split: f"{split}.gz" for split in _CAPTIONS},
@@ -134,6 +171,17 @@ CORPORA = {
         row=r"\{",
         layout="the official archive (by date) has a file for each posting in all twenty groups; here five groups are "
         "JSON lines with group, id and text",
+        labels=Labels(
+            "postings",
+            {
+                "rec.sport.baseball": "baseball",
+                "rec.sport.hockey": "hockey",
+                "rec.motorcycles": "motorcycles",
+                "sci.med": "medicine",
+                "talk.politics.guns": "guns",
+            },
+        ),
+        megabytes=4,
     ),
     "ag_news": Dataset(
         files={"test": "test.csv.gz"},
@@ -144,6 +192,7 @@ CORPORA = {
         rows={"test": 7_600},
         row='"[1-4]",',
         layout="the official page has the whole corpus; the classes and the test part are those of Zhang et al. 2015",
+        labels=Labels("news", {"1": "world", "2": "sports", "3": "business", "4": "technology"}),
     ),
     "amazon": Dataset(
         files={split: f"{split}.review.gz" for split in _REVIEWS},
@@ -154,6 +203,7 @@ CORPORA = {
         rows=dict.fromkeys(_REVIEWS, 1_000),
         row="<review>",
         downloads={split: Download(_AMAZON, _amazon_member(split)) for split in _REVIEWS},
+        labels=Labels("tagged reviews", _POLARITY),
     ),
     "sms_spam": Dataset(
         files={"all": "SMSSpamCollection.gz"},
@@ -164,6 +214,7 @@ CORPORA = {
         rows={"all": 5_574},
         row="(ham|spam)\t",
         downloads={"all": Download(_SMS, "SMSSpamCollection")},
+        labels=Labels("tagged lines", {"ham": "ham", "spam": "spam"}),
     ),
     "warriner": Dataset(
         files={"all": "ratings.csv.gz"},
@@ -174,5 +225,6 @@ CORPORA = {
         rows={"all": 13_915},
         row=r"\d+,",
         layout="the official file Ratings_Warriner_et_al.csv under the name ratings.csv.gz",
+        megabytes=1,
     ),
 }

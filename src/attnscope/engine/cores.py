@@ -15,19 +15,10 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
-from ..errors import WorkerDied, check_number
+from ..errors import WorkerDied, check_workers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-MOST_WORKERS, MOST_THREADS = 4096, 1024
-"""More than any machine has use for; with far more, the system gives up in the middle of the work."""
-
-
-def check_workers(workers: int | None, threads: int) -> None:
-    """Refuse numbers of workers and of threads of each that no machine can serve; None is as many as there is room."""
-    if workers is not None:
-        check_number("workers", workers, 1, MOST_WORKERS)
-    check_number("threads", threads, 1, MOST_THREADS)
 
 
 def run(
@@ -150,7 +141,7 @@ def _work(there: Any, make_worker: Callable[[], Callable[[Any], Any]], threads: 
             work = work or make_worker()
             answer: tuple[Any, Exception | None] = (work(item), None)
         except KeyboardInterrupt:
-            return  # the process that asked is told too, and raises
+            return  # the process that asked gets the signal too, and raises
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the work was asked for
             answer = (None, error)
         there.send(answer)

@@ -103,10 +103,10 @@ class Store:
             watch(len(items), len(items))
 
     def grow(self, part: str, train: Callable[[Path], State]) -> State:
-        """What is kept of a part, or what `train(checkpoint)` gives; its checkpoint goes when the part is made."""
-        checkpoint = self.file(f"{part}.growing{SUFFIX}")
-        made = self.once(part, lambda: train(checkpoint))
-        checkpoint.unlink(missing_ok=True)
+        """What is kept of a part, or what `train(folder)` gives; the folder, of its own store, goes when it is made."""
+        growing = self.file(f"{part}.growing")
+        made = self.once(part, lambda: train(growing))
+        shutil.rmtree(growing, ignore_errors=True)
         return made
 
     def find_table(self, part: str) -> pd.DataFrame | None:
@@ -199,8 +199,13 @@ def checked_folder(
     return out
 
 
+def fingerprint_of(thing: object) -> str:
+    """Tells plain data, as JSON writes it, from any other."""
+    return hashlib.sha256(json.dumps(thing).encode()).hexdigest()
+
+
 def _digest(made_of: object) -> str | None:
-    return None if made_of is None else hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+    return None if made_of is None else fingerprint_of(made_of)
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], inside: str = "") -> Iterator[str]:

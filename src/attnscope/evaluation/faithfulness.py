@@ -1,7 +1,5 @@
 """Which method to trust: its scores held against what the model does, over many texts."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +10,17 @@ import torch
 from torch import Tensor
 
 from ..attribution.choosing import Method, every_method, named_methods, runs_model, score_what_can_be
-from ..engine import UNFINISHED, Store, check_recipe, checked_folder
+from ..engine import UNFINISHED, Store, check_recipe, checked_folder, fingerprint_of
 from ..errors import BadInput, check_number
 from ..numerals import counted
 from ..record import Model, Text
 from ..record.schema import checked
-from .erasure import BASELINES, token_counts
-from .per_text import Figure, Question, figures_of
+from .per_text import BASELINES, Figure, Question, figures_of, token_counts
 from .result import CARD, Trust
 from .tables import tabulate
 from .texts import model_and_texts
 
-# What the measurement will cost, told before it runs.
+# What the measurement will cost, announced before it runs.
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ def trust(
     recipe = {
         "model": model.name,
         "texts": len(given),
-        "fingerprint": hashlib.sha256(json.dumps(given).encode()).hexdigest(),
+        "fingerprint": fingerprint_of(given),
         "methods": list(asked),
         "against": list(references),
         "layers": None if question.layers is None else list(question.layers),
@@ -184,7 +181,7 @@ def _measure_parts(
 
 
 def _figures(model: Model, text: Text, question: Question, options: Mapping[str, Any]) -> list[Figure]:
-    """Which figures every text has, told from the first."""
+    """Which figures every text has, as the first shows."""
     return list(figures_of(model.record(text, **options), model, question, 0))
 
 
@@ -232,7 +229,7 @@ def texts_of(texts: list[Text]) -> list[Text]:
 
 
 def _tokens(model: Model, text: Text, number: int, truncate: bool) -> tuple[str, ...]:
-    """The tokens of a text, so that one the model cannot read is told before anything runs."""
+    """The tokens of a text, so that one the model cannot read is reported before anything runs."""
     try:
         return model.tokens(text, truncate)
     except BadInput as error:

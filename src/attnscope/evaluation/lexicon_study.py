@@ -15,13 +15,13 @@ from jaxtyping import Float64
 from ..errors import BadInput
 from ..files import written_atomically
 from ..numerals import counted
-from ..record.schema import Card, Count, Label, Words, check_fields, checked, told
+from ..record.schema import Card, Count, Label, Words, check_fields, checked, reason_of
 from ..views.lexicon_figures import head_shares, tag_colours, valence_scatter, word_cloud
 from ..views.printing import Plot, save_figure
 from .lexicons import Matcher
 from .regression import FEWEST, Quadratic, quadratic
 from .tables import read_card, read_table, write_card, write_table
-from .word_tally import SCALINGS, column_of
+from .word_tally import SCALINGS, Scaling, column_of
 
 # The tables of a lexicon study: words with their valence, a regression for each method, and methods side by side.
 
@@ -183,7 +183,7 @@ class LexiconStudy:
         try:
             study.summary()
         except (LookupError, TypeError, ValueError) as error:
-            raise BadInput(f"The lexicon study in {folder} is damaged: its tables lack {told(error)}.") from None
+            raise BadInput(f"The lexicon study in {folder} is damaged: its tables lack {reason_of(error)}.") from None
         return study
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class LexiconStudy:
         name = model.name if model.is_absolute() else model
         return f"{name} on {counted(self.card['texts'], 'text')}, held against {self.card['lexicon']}"
 
-    def _scatter(self, scaling: str) -> Plot:
+    def _scatter(self, scaling: Scaling) -> Plot:
         curves, titles = {}, {}
         for method in self.methods:
             column = column_of(method, scaling)

@@ -215,12 +215,14 @@ def _explain(
 ) -> Mistake:
     """The mistake with what each of its words did; phrases where no word did anything."""
     record = model.record(one.text, truncate=truncate)
-    asked = {"target": one.predicted, "against": one.gold, "replacement": replacement, "batch_size": batch_size}
-    scores = blank_out(record, model, by="word", signed=True, **asked)
+    asked = (record, model, replacement)
+    scores = blank_out(
+        *asked, by="word", target=one.predicted, against=one.gold, signed=True, batch_size=batch_size
+    )
     chances = dict(record.prediction)
     margin = math.log(max(chances[one.predicted], LEAST) / max(chances[one.gold], LEAST))
     turned = bool((scores.scores > margin).any())
-    together = () if turned else tuple(one for one in phrases(record, model, **asked) if one.change > 0)
+    together = () if turned else tuple(one for one in phrases(*asked, one.predicted, one.gold, batch_size=batch_size) if one.change > 0)
     return replace(one, scores=scores, margin=margin, phrases=together)
 
 

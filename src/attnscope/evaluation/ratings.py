@@ -1,14 +1,12 @@
 """Do words that people find emotional get higher scores? A model's scores of words held against a lexicon."""
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from ..attribution.choosing import Method
-from ..engine import check_recipe, checked_folder
+from ..engine import check_recipe, checked_folder, fingerprint_of
 from ..errors import BadInput
 from ..numerals import counted
 from ..record import Model, Text
@@ -16,7 +14,7 @@ from .lexicon_study import CARD, LexiconStudy, correlations, regressions, with_v
 from .lexicons import NEGATIVE, POSITIVE, VADER, Lexicon, Matcher, counted_ways, read_lexicon
 from .regression import FEWEST, statsmodels_api
 from .texts import model_and_texts
-from .word_methods import WHAT, Asked, Watch, asked_of, measure_words, store_of
+from .word_methods import WHAT, Inquiry, Watch, inquire, measure_words, store_of
 
 
 def lexicon(
@@ -49,16 +47,16 @@ def lexicon(
         methods: Names or functions; by default WORD_METHODS, as far as the model serves them.
         tags: The kind of each word, in lower case, if the lexicon's very positive and very negative are not meant.
         minimum_count: How often a word must stand in the texts to be used.
-        data: Where named data sets lie, before $ATTNSCOPE_DATA.
+        data: The folder of named data sets, before $ATTNSCOPE_DATA.
         out: A folder that sums are kept in while they grow, and the study at the end.
         resume: Go on with what is in the folder, to the very same study.
         batch_size: Texts run together.
         truncate: Cut texts that are too long for the model, instead of refusing them.
         limit: Read only so many texts.
-        watch: Told how many texts are done, and of how many.
+        watch: Called with how many texts are done, and of how many.
     """
     folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
-    statsmodels_api()  # what is missing is told before a model runs for hours
+    statsmodels_api()  # what is missing is reported before a model runs for hours
     matcher = Matcher(read_lexicon(lexicon, data))
     used = matcher.lexicon
     model, texts = model_and_texts(model, texts, limit, data)
@@ -73,11 +71,11 @@ def lexicon(
     kinds = (NEGATIVE, POSITIVE) if tags is None else tuple(dict.fromkeys(tags.values()))
     more = {
         "lexicon": used.name,
-        "lexicon_fingerprint": _fingerprint([dict(used.values), used.negative_below, used.positive_from]),
+        "lexicon_fingerprint": fingerprint_of([dict(used.values), used.negative_below, used.positive_from]),
         "tags": list(kinds),
-        "tags_fingerprint": None if tags is None else _fingerprint(dict(tags)),
+        "tags_fingerprint": None if tags is None else fingerprint_of(dict(tags)),
     }
-    asked = asked_of(
+    inquiry = inquire(
         model,
         texts,
         methods,
@@ -88,14 +86,14 @@ def lexicon(
         tags=kinds,
         tag_of=tag_of,
     )
-    store = store_of(folder, asked)
+    store = store_of(folder, inquiry)
     if folder is not None and (folder / CARD).exists():
         finished = LexiconStudy.load(folder)
-        check_recipe(folder, WHAT, finished.card, asked.recipe)
+        check_recipe(folder, WHAT, finished.card, inquiry.recipe)
         store.clear()
         return finished
-    _check_words(asked, matcher)
-    found = measure_words(model, asked, store, watch)
+    _check_words(inquiry, matcher)
+    found = measure_words(model, inquiry, store, watch)
     words = with_valence(found.words.table(minimum_count), matcher, tag_of)
     names = list(found.words.methods)
     study = LexiconStudy(
@@ -104,7 +102,7 @@ def lexicon(
         correlations=correlations(words, names),
         heads=found.heads.table(),
         card={
-            **asked.recipe,
+            **inquiry.recipe,
             "matched": counted_ways(matcher.match(word) for word in words["word"]),
             "negative_below": used.negative_below,
             "positive_from": used.positive_from,
@@ -117,10 +115,10 @@ def lexicon(
     return study
 
 
-def _check_words(asked: Asked, matcher: Matcher) -> None:
-    """Raise before the model runs if the texts have too few words of the lexicon; words are told by their letters."""
+def _check_words(inquiry: Inquiry, matcher: Matcher) -> None:
+    """Raise before the model runs if the texts have too few words of the lexicon; a word is a run of letters."""
     found: dict[str, float] = {}
-    for text in asked.texts:
+    for text in inquiry.texts:
         for part in [text] if isinstance(text, str) else text:
             for word in re.findall(r"[^\W\d_]+", " ".join(part).lower() if isinstance(part, list) else part.lower()):
                 if word not in found and (match := matcher.match(word)) is not None:
@@ -131,7 +129,3 @@ def _check_words(asked: Asked, matcher: Matcher) -> None:
         f"The lexicon {matcher.lexicon.name} has only {counted(len(found), 'word')} of these texts, with"
         f" {counted(len(set(found.values())), 'different value')}: a parabola needs {FEWEST} words with 3."
     )
-
-
-def _fingerprint(thing: object) -> str:
-    return hashlib.sha256(json.dumps(thing).encode()).hexdigest()

@@ -1,7 +1,5 @@
 """Trust: the table of how well methods follow the model, its verdict in words, on disk and on screen."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -13,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..errors import BadInput
-from ..files import written_atomically
 from ..numerals import counted
 from ..record.schema import (
     LARGEST_NUMBER,
@@ -21,16 +18,12 @@ from ..record.schema import (
     Count,
     Label,
     Words,
-    card_from_json,
     check_fields,
     checked,
-    json_of,
-    shown,
-    told,
+    quote,
 )
-from .erasure import BASELINES
-from .per_text import ERASURE
-from .tables import ALL, as_table
+from .per_text import BASELINES, ERASURE
+from .tables import ALL, as_table, parsed_rows, read_card, write_card, write_table
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -94,10 +87,8 @@ class Trust:
     def save(self, folder: str | Path) -> Path:
         """Write the table as CSV and the card as JSON into a folder, each file all at once, the card last."""
         folder = Path(folder)
-        with written_atomically(folder / TABLE) as temporary:
-            self.table.to_csv(temporary, index=False)
-        with written_atomically(folder / CARD) as temporary:
-            temporary.write_text(json.dumps(dict(self.card), indent=1) + "\n", encoding="utf-8")
+        write_table(folder / TABLE, self.table)
+        write_card(folder / CARD, self.card)
         return folder
 
     @classmethod
@@ -107,9 +98,9 @@ class Trust:
         folder = Path(folder)
         if not (folder / CARD).is_file() or not (folder / TABLE).is_file():
             raise BadInput(f"{folder} holds no finished trust table: {TABLE} or {CARD} is missing.")
-        table = as_table(_rows(folder / TABLE))
+        table = as_table(parsed_rows(folder / TABLE, _rows, "no trust table"))
         _check_table(folder / TABLE, table)
-        return cls(table, card_from_json(Facts, json_of(folder / CARD), f"{folder / CARD}, the card of a trust table,"))
+        return cls(table, read_card(folder / CARD, Facts, "the card of a trust table"))
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, ready for JSON: None where a figure is not defined."""
@@ -159,17 +150,11 @@ class Trust:
         return f"{name} on {counted(self.card['texts'], 'text')}, special tokens set aside"
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    """The rows; not by pandas, whose parser may miss the last digit and takes a method called "null" for a gap."""
-    try:
-        rows = list(csv.reader(io.StringIO(json_of(path).decode("utf-8"), newline=""), strict=True))
-        if len(rows) < 2 or tuple(rows[0]) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
-            raise BadInput(f"{path} is damaged, or no trust table: its columns are not {', '.join(COLUMNS)}.")
-        return [{name: _parsed(name, text) for name, text in zip(COLUMNS, row, strict=True)} for row in rows[1:]]
-    except (ValueError, csv.Error) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{path} is damaged, or no trust table: {told(error)}.") from None
+def _rows(rows: list[list[str]]) -> list[dict[str, Any]]:
+    """The rows of a trust table, each cell of its type."""
+    if len(rows) < 2 or tuple(rows[0]) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
+        raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
+    return [{name: _parsed(name, text) for name, text in zip(COLUMNS, row, strict=True)} for row in rows[1:]]
 
 
 def _parsed(column: str, text: str) -> str | int | float | None:
@@ -182,13 +167,13 @@ def _parsed(column: str, text: str) -> str | int | float | None:
         if not text and column == "layer":
             return None
         if not 0 <= int(text) <= LARGEST_NUMBER:
-            raise ValueError(f"{column} is {shown(int(text))}")
+            raise ValueError(f"{column} is {quote(int(text))}")
         return int(text)
     return text
 
 
 def _check_table(path: Path, table: pd.DataFrame) -> None:
-    """Refuse a table that no verdict can be told from."""
+    """Refuse a table that allows no verdict."""
     rows = headline(table)
     if rows.empty or table.duplicated(OF_ONE).any():
         raise BadInput(f"{path} is damaged: a figure stands there twice, or none over all texts does.")

@@ -4,9 +4,9 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,10 @@ from jaxtyping import Float64, Int64
 
 from ..errors import BadInput
 from ..files import written_atomically
-from ..record.schema import Anything, card_from_json, json_of, told
-from .erasure import BASELINES
-from .per_text import Figure
+from ..record.schema import Anything, card_from_json, json_of, reason_of
+from .per_text import BASELINES, Figure
 
+Parsed = TypeVar("Parsed")
 ALL = "all"
 """The bucket of all texts."""
 SHORTEST_BUCKET = 8
@@ -175,9 +175,9 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read what `write_table` wrote; not by pandas, whose parser may miss the last digit and takes words for gaps."""
-    try:
-        rows = list(csv.reader(io.StringIO(json_of(path).decode("utf-8"), newline=""), strict=True))
+    """Read what `write_table` wrote."""
+
+    def parse(rows: list[list[str]]) -> pd.DataFrame:
         if not rows or len(set(rows[0])) < len(rows[0]):
             raise BadInput(f"{path} is damaged: it has no columns, or several of one name.")
         columns = zip(*rows[1:], strict=True) if len(rows) > 1 else ((),) * len(rows[0])
@@ -185,10 +185,21 @@ def read_table(path: Path) -> pd.DataFrame:
             name: list(cells) if name in TEXT else _numbers(cells) for name, cells in zip(rows[0], columns, strict=True)
         }
         return pd.DataFrame(parsed, columns=rows[0])
+
+    return parsed_rows(path, parse, "not written by attnscope")
+
+
+def parsed_rows(path: Path, parse: Callable[[list[list[str]]], Parsed], otherwise: str) -> Parsed:
+    """What is made of the cells of a CSV file, or one sentence that it is damaged, or `otherwise`.
+
+    Not by pandas, whose parser may miss the last digit and takes a word or method called "null" for a gap.
+    """
+    try:
+        return parse(list(csv.reader(io.StringIO(json_of(path).decode("utf-8"), newline=""), strict=True)))
+    except BadInput:
+        raise
     except (ValueError, OverflowError, csv.Error) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{path} is damaged, or not written by attnscope: {told(error)}.") from None
+        raise BadInput(f"{path} is damaged, or {otherwise}: {reason_of(error)}.") from None
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:
@@ -197,9 +208,9 @@ def write_card(path: Path, card: Mapping[str, Any]) -> None:
         temporary.write_text(json.dumps(dict(card), indent=1) + "\n", encoding="utf-8")
 
 
-def read_card(path: Path, facts: Any = Anything) -> dict[str, Any]:
-    """Read what `write_card` wrote, if it says at least what the dataclass `facts` does."""
-    return card_from_json(facts, json_of(path), str(path))
+def read_card(path: Path, facts: Any = Anything, what: str = "") -> dict[str, Any]:
+    """Read what `write_card` wrote, if it says at least what the dataclass `facts` does; `what` it is, in words."""
+    return card_from_json(facts, json_of(path), f"{path}, {what}," if what else str(path))
 
 
 def _numbers(cells: Sequence[str]) -> list[Any]:

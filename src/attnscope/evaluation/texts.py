@@ -19,7 +19,7 @@ def read_texts(corpus: str, limit: int | None = None, data: str | Path | None = 
 
     A file is .txt with a text to a line, .jsonl with "text" or "words", .tsv or .csv with a column "text", or .conllu;
     each also as .gz. Empty lines are skipped. "demo" gives sentences of the grammar up to the verb, as the demo model
-    reads them. `data` is where named data sets lie, before $ATTNSCOPE_DATA.
+    reads them. `data` is the folder of named data sets, before $ATTNSCOPE_DATA.
     """
     if corpus == DEMO:
         if limit is not None:

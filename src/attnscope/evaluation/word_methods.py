@@ -1,29 +1,28 @@
 """One run over the texts that sums what each method gives each word and each head gives tagged words; it can go on."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ..attribution import flow, gradient, layerwise_tracing, raw, rollout
 from ..attribution.choosing import Method, named_methods, score
-from ..engine import UNFINISHED, Store, check_recipe, checked_folder
+from ..engine import UNFINISHED, Store, check_recipe, checked_folder, fingerprint_of
 from ..errors import BadInput, check_number
 from ..record import AttentionRecord, Model, Text
 from ..record.target import SUM
 from .tables import read_card, read_table, write_card, write_table
-from .word_tally import HeadTally, WordTally, scaled, words_and_tokens
+from .word_tally import HeadTally, WordTally, scale_scores, words_and_tokens
 
 # The methods that score words, each with the record it reads, and what of them a model can serve.
 
 
-RECORDED: dict[str, dict[str, Any]] = {
+RecordKind = Literal["plain", "sum", "prediction"]
+RECORDED: dict[RecordKind, dict[str, Any]] = {
     "plain": {},
     "sum": {"gradients": True, "target": SUM, "quantity": "probability"},
     "prediction": {"gradients": True, "quantity": "probability"},
@@ -38,7 +37,7 @@ class WordMethod:
     """A method, and the kinds of record that it may be given, the cheapest first."""
 
     method: Method
-    kinds: tuple[str, ...]
+    kinds: tuple[RecordKind, ...]
 
 
 _squared = partial(gradient, reduce="squared")
@@ -59,7 +58,7 @@ squared gradient of all outcomes' probabilities added up; `gradient_of_predictio
 class Plan:
     """Which methods are scored on which kind of record, what is left out and why, and the heads of the model."""
 
-    passes: Mapping[str, Mapping[str, Method]]
+    passes: Mapping[RecordKind, Mapping[str, Method]]
     """The methods by the kind of record; the model runs once for each kind."""
     left_out: Mapping[str, str]
     heads: tuple[int, ...]
@@ -91,13 +90,13 @@ def chosen_methods(methods: Sequence[str | Method] | None) -> dict[str, WordMeth
 def plan_methods(
     model: Model, text: Text, methods: Mapping[str, WordMethod], record: Mapping[str, Any], *, all_needed: bool
 ) -> Plan:
-    """What the model serves of these methods, told from one text; `record` are options of every record.
+    """What the model serves of these methods, as tried on one text; `record` are options of every record.
 
     Methods that read any record are scored on one that has to be taken anyway. If `all_needed`, a method that is not
     served raises what it lacks.
     """
-    taken: dict[str, AttentionRecord] = {"plain": model.record(text, **record)}
-    serving: dict[str, str] = {}
+    taken: dict[RecordKind, AttentionRecord] = {"plain": model.record(text, **record)}
+    serving: dict[str, RecordKind] = {}
     left_out: dict[str, str] = {}
     for name, method in methods.items():
         lacking = ""
@@ -122,14 +121,14 @@ def plan_methods(
 
 def records_of(
     model: Model, texts: Sequence[Text], plan: Plan, batch_size: int, record: Mapping[str, Any]
-) -> Iterator[dict[str, AttentionRecord]]:
+) -> Iterator[dict[RecordKind, AttentionRecord]]:
     """The records of each text, one of each kind in the plan."""
     runs = [model.records(texts, batch_size, **RECORDED[kind], **record) for kind in plan.passes]
     for found in zip(*runs, strict=True):
         yield dict(zip(plan.passes, found, strict=True))
 
 
-def _checked_record(model: Model, text: Text, kind: str, record: Mapping[str, Any]) -> AttentionRecord:
+def _checked_record(model: Model, text: Text, kind: RecordKind, record: Mapping[str, Any]) -> AttentionRecord:
     """A record of this kind, if the model gives one and its gradients are more than rounding."""
     taken = model.record(text, **RECORDED[kind], **record)
     if kind == "sum":
@@ -146,11 +145,13 @@ def _length(record: AttentionRecord) -> float:
     return 0.0 if record.embedding_gradients is None else float(record.embedding_gradients.norm())
 
 
-def _passes(serving: Mapping[str, str], methods: Mapping[str, WordMethod]) -> dict[str, dict[str, Method]]:
+def _passes(
+    serving: Mapping[str, RecordKind], methods: Mapping[str, WordMethod]
+) -> dict[RecordKind, dict[str, Method]]:
     """The methods of each kind of record; those that read any record join one with gradients if there is one."""
     kinds = [kind for kind in RECORDED if kind in serving.values()]
-    host = next((kind for kind in kinds if kind != "plain"), "plain")
-    passes: dict[str, dict[str, Method]] = {kind: {} for kind in kinds if kind != "plain" or host == "plain"}
+    host: RecordKind = next((kind for kind in kinds if kind != "plain"), "plain")
+    passes: dict[RecordKind, dict[str, Method]] = {kind: {} for kind in kinds if kind != "plain" or host == "plain"}
     for name, kind in serving.items():
         passes[host if kind == "plain" else kind][name] = methods[name].method
     return passes
@@ -162,11 +163,11 @@ BATCHES_IN_PART = 8
 WHAT = "measurement of words"
 
 Watch = Callable[[int, int], None]
-"""Who is told how many texts are done, and of how many."""
+"""Is called with how many texts are done, and of how many."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Inquiry:
     """What is asked of a model and its texts."""
 
     texts: list[Text]
@@ -175,12 +176,12 @@ class Asked:
     truncate: bool
     recipe: Mapping[str, Any]
     """All of it in plain data: who goes on must ask the same again."""
-    tags: tuple[str, ...] = ()
-    tag_of: Callable[[str], str | None] = lambda word: None  # noqa: ARG005 - without tags, no word has one
+    tags: tuple[str, ...]
+    tag_of: Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
-class Measured:
+class WordSums:
     """The sums for each word and each head, and the methods that the model does not serve, with why."""
 
     words: WordTally
@@ -188,7 +189,7 @@ class Measured:
     left_out: Mapping[str, str]
 
 
-def asked_of(
+def inquire(
     model: Model,
     texts: Iterable[Text],
     methods: Sequence[str | Method] | None,
@@ -198,8 +199,8 @@ def asked_of(
     truncate: bool,
     more: Mapping[str, Any] | None = None,
     tags: tuple[str, ...] = (),
-    tag_of: Callable[[str], str | None] | None = None,
-) -> Asked:
+    tag_of: Callable[[str], str | None] = lambda word: None,  # noqa: ARG005 - without tags, no word has one
+) -> Inquiry:
     """What is asked, checked before anything runs; `more` is what else tells one measurement from another."""
     if isinstance(texts, str):
         raise BadInput("Words are scored over several texts; put a single one into a list.")
@@ -211,7 +212,7 @@ def asked_of(
     recipe = {
         "model": model.name,
         "texts": len(given),
-        "fingerprint": hashlib.sha256(json.dumps(given).encode()).hexdigest(),
+        "fingerprint": fingerprint_of(given),
         "methods": list(chosen_methods(methods)),
         "all_methods": methods is None,
         "minimum_count": minimum_count,
@@ -219,40 +220,39 @@ def asked_of(
         "truncate": truncate,
         **(more or {}),
     }
-    asked = Asked(given, methods, batch_size, truncate, recipe)
-    return asked if tag_of is None else Asked(given, methods, batch_size, truncate, recipe, tags, tag_of)
+    return Inquiry(given, methods, batch_size, truncate, recipe, tags, tag_of)
 
 
-def measure_words(model: Model, asked: Asked, store: Store, watch: Watch | None) -> Measured:
+def measure_words(model: Model, inquiry: Inquiry, store: Store, watch: Watch | None) -> WordSums:
     """The sums over all texts, batch by batch; those that the store has are not computed again.
 
     A batch is recorded by itself and sums are added in the order of the texts, so that it does not matter at which part
     a run begins.
     """
-    options = {"truncate": asked.truncate}
-    needed = asked.methods is not None
-    plan = plan_methods(model, asked.texts[0], chosen_methods(asked.methods), options, all_needed=needed)
-    words, heads = WordTally(plan.methods), HeadTally(asked.tags, plan.heads)
+    options = {"truncate": inquiry.truncate}
+    needed = inquiry.methods is not None
+    plan = plan_methods(model, inquiry.texts[0], chosen_methods(inquiry.methods), options, all_needed=needed)
+    words, heads = WordTally(plan.methods), HeadTally(inquiry.tags, plan.heads)
     done = 0
     if (kept := store.find(TALLY)) is not None:
         words, heads, done = WordTally.from_state(kept["words"]), HeadTally.from_state(kept["heads"]), kept["done"]
-    for start in range(done, len(asked.texts), asked.batch_size):
+    for start in range(done, len(inquiry.texts), inquiry.batch_size):
         if watch is not None:
-            watch(start, len(asked.texts))
-        batch = asked.texts[start : start + asked.batch_size]
-        for text, records in zip(batch, records_of(model, batch, plan, asked.batch_size, options), strict=True):
-            _add(words, heads, model, plan, asked, text, records)
-        if store.folder is not None and (start // asked.batch_size + 1) % BATCHES_IN_PART == 0:
+            watch(start, len(inquiry.texts))
+        batch = inquiry.texts[start : start + inquiry.batch_size]
+        for text, records in zip(batch, records_of(model, batch, plan, inquiry.batch_size, options), strict=True):
+            _add(words, heads, model, plan, inquiry, text, records)
+        if store.folder is not None and (start // inquiry.batch_size + 1) % BATCHES_IN_PART == 0:
             through = start + len(batch)
             store.keep(TALLY, {"words": words.state(), "heads": heads.state(), "done": through})
     if watch is not None:
-        watch(len(asked.texts), len(asked.texts))
-    return Measured(words, heads, plan.left_out)
+        watch(len(inquiry.texts), len(inquiry.texts))
+    return WordSums(words, heads, plan.left_out)
 
 
-def store_of(folder: Path | None, asked: Asked) -> Store:
+def store_of(folder: Path | None, inquiry: Inquiry) -> Store:
     """Where the sums are kept while they grow."""
-    return Store(None if folder is None else folder / UNFINISHED, WHAT, asked.recipe)
+    return Store(None if folder is None else folder / UNFINISHED, WHAT, inquiry.recipe)
 
 
 def _add(
@@ -260,9 +260,9 @@ def _add(
     heads: HeadTally,
     model: Model,
     plan: Plan,
-    asked: Asked,
+    inquiry: Inquiry,
     text: Text,
-    records: Mapping[str, AttentionRecord],
+    records: Mapping[RecordKind, AttentionRecord],
 ) -> None:
     """Add one text to both tallies."""
     record = next(iter(records.values()))
@@ -274,9 +274,9 @@ def _add(
         for kind, methods in plan.passes.items()
         for name, method in methods.items()
     ]
-    words.update(names, scaled(np.stack(found), groups))
-    if asked.tags and record.stack != "cross":
-        heads.update(record, [asked.tag_of(name) for name in names], groups)
+    words.update(names, scale_scores(np.stack(found), groups))
+    if inquiry.tags and record.stack != "cross":
+        heads.update(record, [inquiry.tag_of(name) for name in names], groups)
 
 
 # Scores of words: the mean of what a method gives a word, over all places where it stands in some texts.
@@ -309,15 +309,15 @@ def word_scores(
     very same table. Memory grows with the number of different words, not of texts.
     """
     folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
-    asked = asked_of(model, texts, methods, minimum_count=minimum_count, batch_size=batch_size, truncate=truncate)
-    store = store_of(folder, asked)
+    inquiry = inquire(model, texts, methods, minimum_count=minimum_count, batch_size=batch_size, truncate=truncate)
+    store = store_of(folder, inquiry)
     if folder is not None and (folder / CARD).exists():
-        check_recipe(folder, WHAT, read_card(folder / CARD), asked.recipe)
+        check_recipe(folder, WHAT, read_card(folder / CARD), inquiry.recipe)
         return read_table(folder / WORDS)
-    found = measure_words(model, asked, store, watch)
+    found = measure_words(model, inquiry, store, watch)
     table = found.words.table(minimum_count)
     if folder is not None:
         write_table(folder / WORDS, table)
-        write_card(folder / CARD, {**asked.recipe, "left_out": dict(found.left_out)})
+        write_card(folder / CARD, {**inquiry.recipe, "left_out": dict(found.left_out)})
         store.clear()
     return table

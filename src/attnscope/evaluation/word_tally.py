@@ -1,7 +1,7 @@
 """WordTally: sums of scores for each word, over all places where it stands; memory grows with the words only."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,12 @@ from ..attribution.layerwise_tracing import trace_down
 from ..record import AttentionRecord, Model, Text
 from ..record.words import word_groups, word_labels
 
-SCALINGS = ("softmax", "length_corrected")
+Scaling = Literal["softmax", "length_corrected"]
+SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 """Softmax over the words of a text, as in the paper, which makes a score about 1 / N; and N times that."""
 
 
-def column_of(method: str, scaling: str) -> str:
+def column_of(method: str, scaling: Scaling) -> str:
     """The column of a method's scores: its name, or with what was done beyond the softmax.
 
     >>> column_of("raw", "softmax"), column_of("raw", "length_corrected")
@@ -44,7 +45,7 @@ def words_and_tokens(record: AttentionRecord, text: Text) -> tuple[list[str], li
     return [label.lower() for label in labels], groups
 
 
-def scaled(
+def scale_scores(
     scores: Float64[np.ndarray, "method token"], groups: Sequence[Sequence[int]]
 ) -> Float64[np.ndarray, "word column"]:
     """The scores of each word, every method under each of SCALINGS: pieces are summed first, then softmax over words.

@@ -6,7 +6,7 @@ from pathlib import Path
 from .agreement import train_agreement
 from .classifier import train_classifier
 from .demo_model import train_demo
-from .sst5 import train_sst5
+from .sentiment_training import train_sst5
 
 TASKS: Mapping[str, Callable[..., Path]] = {
     "demo": train_demo,

@@ -15,7 +15,7 @@ from ..errors import BadInput
 from ..syntax import agreement_sentences
 from .batches import Batches
 from .data import NUMBERS, AgreementExample, read_examples, read_linzen
-from .lesson import CODE, Lesson, answers, best_look, card, fingerprint, learn_into, measure_answers
+from .lesson import CODE, Lesson, answers, best_look, card, count_right, fingerprint, learn_into, measure_answers
 from .models import AgreementTransformer
 from .train import EarlyStopping, LogRow, Measurement, adam, warmup_then_decay
 from .vocabulary import Vocabulary
@@ -43,39 +43,25 @@ def train_agreement(
 
     `data` is a file of examples (`attnscope data build agreement` writes such), the file of Linzen et al. 2016, or
     nothing for sentences of our own grammar. Until the end a subfolder `unfinished` holds the checkpoint. With
-    `resume`, an unfinished training goes on from there and ends with the very same weights.
+    `resume`, an unfinished training continues from there and ends with the very same weights.
     """
     source = "sentences of attnscope's own grammar" if data is None else Path(data).name
-    return train_on(
-        out,
-        lambda: split(grammar_examples(GRAMMAR_SENTENCES) if data is None else read_agreement(data)),
-        source,
-        seed=seed,
-        resume=resume,
-        steps=steps,
-    )
+
+    def parts() -> Parts:
+        return split(grammar_examples(GRAMMAR_SENTENCES) if data is None else read_agreement(data))
+
+    return train_on(out, parts, source, seed=seed, resume=resume, steps=steps)
 
 
 def train_on(
-    out: Path,
-    parts: Callable[[], Parts],
-    source: str,
-    *,
-    seed: int = 0,
-    resume: bool = False,
-    steps: int = STEPS,
-    settings: Mapping[str, Any] | None = None,
-    blanked: float = BLANKED,
+    out: Path, parts: Callable[[], Parts], source: str, *, seed: int = 0, resume: bool = False, **options: Any
 ) -> Path:
     """Train on the first of the `parts`, validate on the second, and test on the third for the card.
 
-    `source` says in the card where they come from. They are read only where there is something left to train.
+    `source` says in the card where they come from. They are read only where there is something left to train. Further
+    options are those of `agreement_lesson`.
     """
-
-    def begin() -> Lesson[AgreementTransformer]:
-        return agreement_lesson(parts(), source, seed=seed, steps=steps, settings=settings, blanked=blanked)
-
-    return learn_into(out, begin, seed, resume)
+    return learn_into(out, lambda: agreement_lesson(parts(), source, seed=seed, **options), seed, resume)
 
 
 def agreement_lesson(
@@ -90,11 +76,11 @@ def agreement_lesson(
     """Adam with an L2 penalty of 1e-4, as the paper's authors have it; the vocabulary is that of the training part."""
     training, validation, testing = parts
     model = AgreementTransformer(Vocabulary.of(example.words for example in training), **(settings or {}))
-    held_out = _fitting(model, validation)
+    held_out = _short_enough(model, validation)
     return Lesson(
         task="agreement",
         model=model,
-        measure=_measuring(model, _fitting(model, training), seed, blanked),
+        measure=_measure_of(model, _short_enough(model, training), seed, blanked),
         steps=steps,
         rate=warmup_then_decay(PEAK, min(WARMUP, steps // 4), steps),
         recipe={
@@ -113,10 +99,9 @@ def agreement_lesson(
 
 def grammar_examples(count: int, seed: int = 0) -> list[AgreementExample]:
     """Examples from our own grammar."""
-    drawn = islice(agreement_sentences(seed), count)
     return [
         AgreementExample(item.prefix, item.number, item.attractors, item.subject, item.sentence.words[item.verb])  # type: ignore[arg-type] # the grammar knows only the two numbers
-        for item in drawn
+        for item in islice(agreement_sentences(seed), count)
     ]
 
 
@@ -146,12 +131,9 @@ def accuracy_by_attractors(
     model: AgreementTransformer, examples: Sequence[AgreementExample]
 ) -> dict[int, tuple[int, int]]:
     """For each number of attractors: how many verbs the model gets right, and of how many."""
-    counts: dict[int, tuple[int, int]] = {}
-    known = _fitting(model, examples)
-    for example, answer in zip(known, numbers_of(model, known), strict=True):
-        right, total = counts.get(example.attractors, (0, 0))
-        counts[example.attractors] = (right + (answer == example.number), total + 1)
-    return dict(sorted(counts.items()))
+    short = _short_enough(model, examples)
+    right = (number == example.number for number, example in zip(numbers_of(model, short), short, strict=True))
+    return count_right((example.attractors for example in short), right)
 
 
 def numbers_of(model: AgreementTransformer, examples: Sequence[AgreementExample]) -> list[str]:
@@ -170,7 +152,7 @@ def _share_right(model: AgreementTransformer, examples: Sequence[AgreementExampl
     return sum(number == example.number for number, example in zip(found, examples, strict=True)) / len(examples)
 
 
-def _measuring(
+def _measure_of(
     model: AgreementTransformer, examples: Sequence[AgreementExample], seed: int, blanked: float
 ) -> Callable[[int], Measurement]:
     batches = Batches([len(example.words) for example in examples], SENTENCES_PER_STEP, seed)
@@ -186,7 +168,7 @@ def _measuring(
     return measure
 
 
-def _fitting(model: AgreementTransformer, examples: Sequence[AgreementExample]) -> list[AgreementExample]:
+def _short_enough(model: AgreementTransformer, examples: Sequence[AgreementExample]) -> list[AgreementExample]:
     """The examples that the model has positions for."""
     return [example for example in examples if len(example.words) + 2 <= model.settings.positions]
 

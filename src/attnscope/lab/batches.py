@@ -62,6 +62,16 @@ def order_of_epoch(seed: int, epoch: int, count: int) -> Int64[np.ndarray, " tex
     return np.random.default_rng([seed, epoch]).permutation(count)
 
 
+def in_order_of_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """Numbers of texts in batches of like length, so that little is padded.
+
+    >>> in_order_of_length([5, 2, 9], size=2)
+    [[1, 0], [2]]
+    """
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
 # The texts of a step as tensors: a pure function of the seed and the step, in a new order in every epoch.
 
 

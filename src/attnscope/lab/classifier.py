@@ -11,18 +11,18 @@ from ..capture.families import longest_input
 from ..capture.loading import SHIPPED
 from ..errors import BadInput
 from .batches import Batches
+from .data.labelled import Labelled, labelled_splits
 from .lesson import (
     CODE,
     Lesson,
-    answers,
     best_look,
     card,
     fingerprint,
     learn_into,
     measure_answers,
+    share_right,
     write_hugging_face,
 )
-from .sentiment import Labelled, labelled_splits
 from .train import EarlyStopping, LogRow, Measurement, warmup_then_decay
 
 EPOCHS, TEXTS_PER_STEP, PEAK = 3, 32, 5e-5
@@ -40,9 +40,9 @@ def train_classifier(
 ) -> Path:
     """Fine-tune a Hugging Face encoder into the folder `out` and return it: an ordinary Hugging Face folder.
 
-    `model` is a hub name or a folder, `data` the data set "sst" or a JSON-lines file with "text" and "label"; three
-    epochs unless `steps` says otherwise. `place` is where data sets lie, before $ATTNSCOPE_DATA. Until the end a
-    subfolder `unfinished` holds the checkpoint, from which `resume` goes on to the very same weights.
+    `model` is a hub name or a folder, `data` the data set "sst" or "imdb" or a JSON-lines file with "text" and
+    "label"; three epochs unless `steps` says otherwise. Data sets are looked for in `place` before $ATTNSCOPE_DATA.
+    Until the end a subfolder `unfinished` holds the checkpoint, from which `resume` continues to the very same weights.
     """
     if model is None:
         raise BadInput("A classifier is fine-tuned from a model: name one with --model.")
@@ -74,8 +74,9 @@ def _lesson(
         return measure_answers(logits_of(batch), torch.tensor([labels.index(item.label) for item in batch]))
 
     def accuracy(items: Sequence[Labelled]) -> float:
-        found = answers(items, lambda item: len(item.text), logits_of, TEXTS_PER_STEP)
-        return sum(labels[index] == item.label for index, item in zip(found, items, strict=True)) / len(items)
+        return share_right(
+            items, lambda item: len(item.text), logits_of, lambda item: labels.index(item.label), TEXTS_PER_STEP
+        )
 
     def card_of(log: Sequence[LogRow]) -> str:
         best = best_look(log)

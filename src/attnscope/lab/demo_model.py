@@ -14,10 +14,11 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Punctuation, WhitespaceSplit
 from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 from tokenizers.processors import TemplateProcessing
+from torch import Tensor
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from ..syntax import AgreementSentence, agreement_sentences, vocabulary
-from .lesson import Lesson, card, learn_into, measure_answers, write_hugging_face
+from .lesson import Lesson, answers, card, count_right, learn_into, measure_answers, write_hugging_face
 from .train import LogRow, Measurement, warmup_then_decay
 
 LABELS = ("singular", "plural")
@@ -33,7 +34,7 @@ SEEDS_APART = 1_000_000_000  # more than any number of steps, so that no two tra
 def train_demo(out: Path, seed: int = 0, resume: bool = False, steps: int = STEPS) -> Path:
     """Train the demo model into the folder `out` and return it: an ordinary Hugging Face folder with a model card.
 
-    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
+    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training continues from
     there and ends with the very same weights; a finished one is left as it is.
     """
     return learn_into(out, lambda: demo_lesson(seed, steps), seed, resume)
@@ -107,16 +108,14 @@ def accuracy_by_attractors(
     model: BertForSequenceClassification, tokenizer: PreTrainedTokenizerFast, sentences: Sequence[AgreementSentence]
 ) -> dict[int, tuple[int, int]]:
     """For each number of attractors: how many verbs the model gets right, and of how many."""
-    counts: dict[int, tuple[int, int]] = {}
-    for start in range(0, len(sentences), 256):
-        batch = sentences[start : start + 256]
+
+    def logits_of(batch: Sequence[AgreementSentence]) -> Tensor:
         texts = [" ".join(sentence.prefix) for sentence in batch]
-        with torch.inference_mode():
-            answers = model(**tokenizer(texts, padding=True, return_tensors="pt")).logits.argmax(dim=-1).tolist()
-        for sentence, answer in zip(batch, answers, strict=True):
-            right, total = counts.get(sentence.attractors, (0, 0))
-            counts[sentence.attractors] = (right + (LABELS[answer] == sentence.number), total + 1)
-    return dict(sorted(counts.items()))
+        return model(**tokenizer(texts, padding=True, return_tensors="pt")).logits  # type: ignore[no-any-return]
+
+    found = answers(sentences, lambda sentence: len(sentence.prefix), logits_of, 256)
+    right = (LABELS[answer] == sentence.number for answer, sentence in zip(found, sentences, strict=True))
+    return count_right((sentence.attractors for sentence in sentences), right)
 
 
 def build_tokenizer() -> PreTrainedTokenizerFast:
@@ -232,6 +231,6 @@ def model_card(accuracy: Mapping[int, tuple[int, int]], seed: int, steps: int, s
 
 
 def _share(counts: list[tuple[int, int]]) -> str:
-    """Right answers in percent, rounded down: 100% is said only where nothing was wrong."""
+    """Right answers in percent, rounded down: 100% is given only where nothing was wrong."""
     right, total = (sum(column) for column in zip(*counts, strict=True))
     return f"{right * 10000 // total / 100:.2f}%"

@@ -17,10 +17,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..engine import UNFINISHED, checked_folder
 from ..errors import check_number
 from ..files import write_tensors, written_atomically
+from .batches import in_order_of_length
 from .train import EarlyStopping, LogRow, Measurement, Rate, adamw, train, write_log
 
 LOG, CARD = "training_log.jsonl", "README.md"
-CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINT_SECONDS = 30.0
 Model = TypeVar("Model", bound=nn.Module)
 Item = TypeVar("Item")
@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Lesson(Generic[Model]):
-    """A model that is about to learn: from which batches, how fast, until when, and what is told of it afterwards."""
+    """A model that is about to learn: from which batches, how fast, until when, and what its card says afterwards."""
 
     task: str
     model: Model
@@ -53,7 +53,7 @@ def learn(begin: Callable[[], Lesson[Model]], checkpoint: Path, seed: int = 0) -
     """The lesson that `begin` makes, with its model trained, and the log.
 
     The first weights and the dropout come from the seed, and the caller's random numbers stay as they were. The same
-    seed makes the same model; a checkpoint is gone on with.
+    seed makes the same model, also where a training that the folder `checkpoint` holds is continued.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -77,14 +77,14 @@ def learn(begin: Callable[[], Lesson[Model]], checkpoint: Path, seed: int = 0) -
 def learn_into(out: Path, begin: Callable[[], Lesson[Any]], seed: int, resume: bool) -> Path:
     """Train into the folder `out` and return it: the model's files, the log, and last the card, which says done.
 
-    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training goes on from
+    Until the end a subfolder `unfinished` holds the checkpoint. With `resume`, an unfinished training continues from
     there and ends with the very same weights; a finished one is left as it is, and `begin` is not called.
     """
     check_number("seed", seed, 0)
     checked_folder(out, "training", resume=resume, finished=LOG)
     if is_finished(out):
         return out
-    lesson, log = learn(begin, out / UNFINISHED / CHECKPOINT, seed)
+    lesson, log = learn(begin, out / UNFINISHED, seed)
     _finish(out, log, lesson.card(log), lesson.save)
     return out
 
@@ -146,36 +146,41 @@ def answers(
     at_once: int,
 ) -> list[int]:
     """The number of the outcome that a model gives to each item, in their order; those of like length run together."""
-    order = sorted(range(len(items)), key=lambda place: length(items[place]))
     found: dict[int, int] = {}
-    for start in range(0, len(order), at_once):
-        places = order[start : start + at_once]
+    for places in in_order_of_length([length(item) for item in items], at_once):
         with torch.no_grad():
             best = logits_of([items[place] for place in places]).argmax(-1).tolist()
         found.update(zip(places, best, strict=True))
     return [found[place] for place in range(len(items))]
 
 
+def share_right(
+    items: Sequence[Item],
+    length: Callable[[Item], int],
+    logits_of: Callable[[Sequence[Item]], Float[Tensor, "item outcome"]],
+    right: Callable[[Item], int],
+    at_once: int,
+) -> float:
+    """The share of items that get the outcome which is right for them."""
+    found = answers(items, length, logits_of, at_once)
+    return sum(answer == right(item) for answer, item in zip(found, items, strict=True)) / len(items)
+
+
+def count_right(attractors: Iterable[int], is_right: Iterable[bool]) -> dict[int, tuple[int, int]]:
+    """For each number of attractors: how many verbs a model gets right, and of how many.
+
+    >>> count_right([1, 0, 1], [True, True, False])
+    {0: (1, 1), 1: (1, 2)}
+    """
+    counts: dict[int, list[bool]] = {}
+    for number, right in zip(attractors, is_right, strict=True):
+        counts.setdefault(number, []).append(right)
+    return {number: (sum(rights), len(rights)) for number, rights in sorted(counts.items())}
+
+
 # The card of a trained model.
 
 
-_CARD = """\
-{header}# {title}
-
-{about}
-
-```python
-{code}
-```
-
-## Training
-
-{training}
-
-## Accuracy
-
-{accuracy}
-{further}"""
 CODE = """\
 import attnscope
 
@@ -186,9 +191,8 @@ def card(
     title: str, about: str, *, code: str, training: str, accuracy: str, header: str = "", further: str = ""
 ) -> str:
     """The card as Markdown: what the model is, how to use it, what it learned from, and how well it does."""
-    return _CARD.format(
-        header=header, title=title, about=about, code=code, training=training, accuracy=accuracy, further=further
-    )
+    sections = (f"# {title}", about, f"```python\n{code}\n```", "## Training", training, "## Accuracy", accuracy)
+    return header + "\n\n".join(sections) + "\n" + further
 
 
 def best_look(log: Sequence[LogRow]) -> LogRow:

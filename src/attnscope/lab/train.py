@@ -15,9 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer
 
-from ..engine import check_recipe, load_checkpoint, save_checkpoint
+from ..engine import Store
 from ..errors import BadInput
-from ..files import remove_if_empty, written_atomically
+from ..files import written_atomically
 from ..progress import tell_log
 from ..terminal import PlainConsole
 from .probes import Probe
@@ -64,13 +64,9 @@ class Best:
         if self.weights is not None:
             model.load_state_dict(self.weights)
 
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return dict(vars(self))
 
-
-def looked_at(model: nn.Module, look: Callable[[], Any]) -> Any:
-    """What `look` finds in the model, in evaluation mode; the training goes on as if nobody had looked."""
+def look_at(model: nn.Module, look: Callable[[], Any]) -> Any:
+    """What `look` finds in the model in evaluation mode; the training continues as if nobody had looked."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -151,7 +147,7 @@ def adam(model: nn.Module, penalty: float = 0.0) -> Optimizer:
 
 
 @dataclass
-class _State:
+class TrainingState:
     """How far a training is: the updates done, whether it is over, and what it has seen."""
 
     step: int = 0
@@ -183,11 +179,13 @@ def train(
     With `stopping` the training may end before `steps`, and the model has its best weights at the end. Each of `probes`
     looks at its steps. What both see are rows of the log.
 
-    If the file `checkpoint` exists, training goes on from it. `recipe` says what is trained, in JSON terms; a
-    checkpoint of another recipe is refused. A loss that is not finite ends the training, and its checkpoint goes.
+    `checkpoint` is the folder of a `Store` that keeps the whole state; what it already holds is continued. `recipe`
+    says what is trained, in JSON terms, and a folder of another recipe is refused. A loss that is not finite ends the
+    training and removes the folder.
     """
     rule = optimizer(model)
-    state = _resumed(checkpoint, recipe, model, rule) if checkpoint.exists() else _State()
+    store = Store(checkpoint, "training", recipe)
+    state = _load(store, model, rule)
     model.train()
     saved = time.monotonic()
     measurements: list[tuple[float, float]] = []
@@ -202,7 +200,7 @@ def train(
             measurement = measure(state.step)
             loss = measurement.loss.item()
             if not math.isfinite(loss):
-                _forget(checkpoint)
+                store.clear()  # it would only lead to the same end again
                 raise BadInput(
                     f"The training has come to nothing: its loss at step {state.step} is {loss},"
                     " so look for what is not finite in the data or the model that it begins with."
@@ -227,65 +225,55 @@ def train(
                 measurements = []
                 # Only here, where a row ends, so that a checkpoint needs no half-filled row.
                 if time.monotonic() - saved >= seconds_between_checkpoints or last:
-                    _save(checkpoint, recipe, model, rule, state)
+                    _save(store, model, rule, state)
                     saved = time.monotonic()
     state.best.restore(model)
     return state.log
 
 
-def _forget(checkpoint: Path) -> None:
-    """Remove what would only lead to the same end again, and the folders that held nothing else."""
-    checkpoint.unlink(missing_ok=True)
-    remove_if_empty(checkpoint.parent, checkpoint.parent.parent)
-
-
-def _probe(model: nn.Module, probes: Sequence[Probe], state: _State) -> None:
+def _probe(model: nn.Module, probes: Sequence[Probe], state: TrainingState) -> None:
     """Let the probes that are due look."""
     for probe in probes:
         if state.step in probe.steps:
-            seen = looked_at(model, partial(probe, state.step))
+            seen = look_at(model, partial(probe, state.step))
             state.log.append({"step": state.step, "probe": probe.name, **seen})
 
 
-def _validate(model: nn.Module, stopping: EarlyStopping, state: _State) -> None:
+def _validate(model: nn.Module, stopping: EarlyStopping, state: TrainingState) -> None:
     """Look at held-out data, keep what is best, and stop where nothing better comes."""
-    figure = float(looked_at(model, stopping.figure))
+    figure = float(look_at(model, stopping.figure))
     state.log.append({"step": state.step, "validation": figure})
     state.best.see(figure, state.step, model)
     state.over = state.best.looks_since >= stopping.patience
 
 
-def _best(state: _State) -> str:
+def _best(state: TrainingState) -> str:
     return "" if state.best.figure is None else f"  best {state.best.figure:.3f} at {state.best.step}"
 
 
-def _save(checkpoint: Path, recipe: Mapping[str, Any], model: nn.Module, rule: Optimizer, state: _State) -> None:
-    save_checkpoint(
-        checkpoint,
-        {
-            "recipe": dict(recipe),
-            "model": model.state_dict(),
-            "optimizer": rule.state_dict(),
-            "random": torch.get_rng_state(),
-            "step": state.step,
-            "over": state.over,
-            "log": state.log,
-            "best": state.best.state(),
-        },
-    )
+CHECKPOINT = "checkpoint"
+"""The one part of the store."""
 
 
-def _resumed(checkpoint: Path, recipe: Mapping[str, Any], model: nn.Module, rule: Optimizer) -> _State:
-    """How far the checkpoint is; the model, its optimizer and torch's generator are as they were then."""
-    kept = load_checkpoint(checkpoint)
-    check_recipe(checkpoint, "training", kept["recipe"], recipe)
+def _save(store: Store, model: nn.Module, rule: Optimizer, state: TrainingState) -> None:
+    kept = {"model": model.state_dict(), "optimizer": rule.state_dict(), "random": torch.get_rng_state()}
+    store.keep(CHECKPOINT, {**kept, **vars(state), "best": vars(state.best)})
+
+
+def _load(store: Store, model: nn.Module, rule: Optimizer) -> TrainingState:
+    """How far the training in the store is; model, optimizer and torch's generator are as they were then."""
+    kept = store.find(CHECKPOINT)
+    if kept is None:
+        return TrainingState()
     try:
         model.load_state_dict(kept["model"])
     except RuntimeError:
-        raise BadInput(f"{checkpoint} holds weights of another shape than this model's: give another file.") from None
+        raise BadInput(
+            f"{store.folder} holds weights of another shape than this model's: choose another folder."
+        ) from None
     rule.load_state_dict(kept["optimizer"])
     torch.set_rng_state(kept["random"])
-    return _State(kept["step"], kept["over"], kept["log"], Best(**kept["best"]))
+    return TrainingState(kept["step"], kept["over"], kept["log"], Best(**kept["best"]))
 
 
 def write_log(path: Path, log: Sequence[LogRow]) -> None:

@@ -47,17 +47,24 @@ class Vocabulary:
             raise BadInput(f"The vocabulary has {len(self.words)} words and {len(self.counts)} counts.")
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[str]], most: int | None = None) -> "Vocabulary":
+    def of(
+        cls,
+        sentences: Iterable[Sequence[str]],
+        most: int | None = None,
+        least: int = 1,
+        special: Mapping[str, str] = SPECIAL,
+    ) -> "Vocabulary":
         """The words of these sentences, the frequent ones first (in alphabetical order where they are equal).
+
+        At `most` so many, each of which occurs at `least` so often.
 
         >>> Vocabulary.of([["a", "b"], ["b"]], most=1).words
         ('b',)
         """
         counted = Counter(word for sentence in sentences for word in sentence)
-        for token in SPECIAL.values():
-            counted.pop(token, None)
-        kept = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))[:most]
-        return cls([word for word, _ in kept], [count for _, count in kept])
+        kept = [entry for entry in counted.items() if entry[1] >= least and entry[0] not in special.values()]
+        kept = sorted(kept, key=lambda entry: (-entry[1], entry[0]))[:most]
+        return cls([word for word, _ in kept], [count for _, count in kept], special)
 
     def __len__(self) -> int:
         return len(self.tokens)

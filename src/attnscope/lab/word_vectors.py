@@ -51,28 +51,28 @@ class WordVectors:
         return numbers[places >= 0], places[places >= 0]
 
 
-def word_vectors(said: str | Path | None, wanted: Collection[str]) -> WordVectors | None:
+def word_vectors(chosen: str | Path | None, wanted: Collection[str]) -> WordVectors | None:
     """The vectors of the wanted words: of a GloVe file, of the package ("glove-50"), or None for "scratch".
 
-    Where nothing is said, the package is taken if it is installed. Words are found as they are, or else in lower case,
+    Where nothing is chosen, it is the package if that is installed. Words are found as they are, or else in lower case,
     which GloVe's are; those that are not found are left out.
     """
-    if said is None:
-        said = SCRATCH if _package() is None else PACKAGED
-    if str(said) == SCRATCH:
+    if chosen is None:
+        chosen = SCRATCH if _package() is None else PACKAGED
+    if str(chosen) == SCRATCH:
         return None
-    return packaged_vectors(wanted) if str(said) == PACKAGED else read_vectors(said, wanted)
+    return packaged_vectors(wanted) if str(chosen) == PACKAGED else read_vectors(chosen, wanted)
 
 
-def said_vectors(said: str | Path | None) -> str | Path | None:
-    """What a user says of vectors if there are such: a file or the package; None if nothing or "scratch" is said."""
-    if said is None or str(said) == SCRATCH:
+def check_vectors(chosen: str | Path | None) -> str | Path | None:
+    """What a user chose if there are such vectors: a file or the package; None for "scratch" or nothing."""
+    if chosen is None or str(chosen) == SCRATCH:
         return None
-    if str(said) == PACKAGED:
+    if str(chosen) == PACKAGED:
         _installed()
     else:
-        _file(said)
-    return said
+        _file(chosen)
+    return chosen
 
 
 def read_vectors(path: str | Path, wanted: Collection[str]) -> WordVectors:
@@ -117,8 +117,8 @@ def packaged_vectors(wanted: Collection[str]) -> WordVectors:
     return WordVectors(tuple(words[place] for place in places), torch.from_numpy(np.array(table)), source)
 
 
-def _file(said: str | Path) -> Path:
-    path = Path(said)
+def _file(chosen: str | Path) -> Path:
+    path = Path(chosen)
     if not path.is_file():
         raise BadInput(f"There is no file {path} of word vectors: give a GloVe file, {PACKAGED!r} or {SCRATCH!r}.")
     return path

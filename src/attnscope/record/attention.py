@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import BadInput
 from . import checks, sketch, storage, words
 from .from_weights import distribution, kept_positions, stacked_layers
-from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, shown
+from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, quote
 from .target import Target
 
 Stack = Literal["encoder", "decoder", "cross"]
@@ -81,7 +81,7 @@ class AttentionRecord:
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, Tensor) or self.weights.ndim != 4:
-            found = tuple(self.weights.shape) if isinstance(self.weights, Tensor) else shown(self.weights)
+            found = tuple(self.weights.shape) if isinstance(self.weights, Tensor) else quote(self.weights)
             raise BadInput(f"Attention weights are [layer, head, query, key]; these have the shape {found}.")
         layers, heads, queries, keys = self.weights.shape
         self._fill("query_word_ids", tuple(range(queries)))

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ..errors import BadInput
-from .schema import shown
+from .schema import quote
 
 ROW_TOLERANCE = 1e-3
 BFLOAT16_ROW_TOLERANCE = 1e-2
@@ -100,20 +100,20 @@ def positions(chosen: Any, length: int, axis: str) -> list[int]:
         return list(range(length))
     if isinstance(chosen, slice):
         if not all(bound is None or is_whole(bound) for bound in (chosen.start, chosen.stop, chosen.step)):
-            raise BadInput(f"A slice of {axis}s has whole numbers, unlike {shown(chosen)}.")
+            raise BadInput(f"A slice of {axis}s has whole numbers, unlike {quote(chosen)}.")
         if chosen.step == 0:
             raise BadInput(f"A slice of {axis}s cannot have the step 0.")
         chosen = range(length)[chosen]
     listed = [chosen] if is_whole(chosen) else chosen
     if isinstance(listed, (str, bytes, Mapping)) or not isinstance(listed, Iterable):
-        raise BadInput(f"{axis.capitalize()}s are whole numbers, lists of them or slices, not {shown(chosen)}.")
+        raise BadInput(f"{axis.capitalize()}s are whole numbers, lists of them or slices, not {quote(chosen)}.")
     return [position(place, length, axis) for place in _some(list(listed), length, axis)]
 
 
 def position(place: Any, length: int, axis: str) -> int:
     """A place counted from either end, as counted from zero."""
     if not is_whole(place):
-        raise BadInput(f"A {axis} is a whole number, not {shown(place)}.")
+        raise BadInput(f"A {axis} is a whole number, not {quote(place)}.")
     if not -length <= place < length:
         raise BadInput(f"There is no {axis} {place}: this record has {length}, counted from 0.")
     return int(place) % length

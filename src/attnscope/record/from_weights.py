@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import BadInput
 from .checks import check_length, is_whole
-from .schema import shown, told
+from .schema import quote, reason_of
 
 NO_WEIGHTS = (
     "These attentions hold no weights: sdpa and flash attention never build the matrix, so the model returns None or an"
@@ -60,7 +60,7 @@ def _tensor(values: Any) -> Tensor:
     try:
         tensor = values.detach() if isinstance(values, Tensor) else torch.tensor(np.array(values))
     except (ValueError, TypeError, RuntimeError, OverflowError) as error:
-        raise BadInput(f"These attention weights are not an array of numbers ({told(error)}).") from None
+        raise BadInput(f"These attention weights are not an array of numbers ({reason_of(error)}).") from None
     if tensor.is_complex():
         raise BadInput("These attention weights are complex numbers: give the weights after the softmax.")
     return tensor if tensor.is_floating_point() else tensor.to(torch.float32)
@@ -71,7 +71,7 @@ def kept_positions(mask: Any, index: int | None, length: int) -> list[int]:
     try:
         flags = torch.as_tensor(mask)
     except (ValueError, TypeError, RuntimeError, OverflowError) as error:
-        raise BadInput(f"attention_mask= is not an array of 0 and 1 ({told(error)}).") from None
+        raise BadInput(f"attention_mask= is not an array of 0 and 1 ({reason_of(error)}).") from None
     if flags.ndim == 2:
         row = index or 0
         if not -len(flags) <= row < len(flags):
@@ -99,7 +99,7 @@ def distribution(readout: Any, length: int, causal: bool) -> Float[Tensor, " que
     except (ValueError, TypeError, RuntimeError, OverflowError):
         given = torch.empty(())
     if given.ndim != 1 or given.is_complex() or given.dtype == torch.bool:
-        raise BadInput(f"Here a read-out is a position or a distribution over the query tokens, not {shown(readout)}.")
+        raise BadInput(f"Here a read-out is a position or a distribution over the query tokens, not {quote(readout)}.")
     return given.to(torch.float32)
 
 

@@ -29,46 +29,36 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """What the model is called."""
-        ...
 
     def tokens(self, text: Text, truncate: bool = False) -> tuple[str, ...]:
         """The tokens of a text, as the model reads it."""
-        ...
 
     @property
     def blank_ids(self) -> Mapping[str, int]:
         """The ids of the tokens that can stand for no token, by name: unk, mask and pad, as far as there are any."""
-        ...
 
     @property
     def vocabulary_size(self) -> int | None:
         """How many tokens it has embeddings of, where that is known."""
-        ...
 
     @property
     def record(self) -> Callable[..., AttentionRecord]:
         """What the model does on one text: `record(text, **options)`."""
-        ...
 
     @property
     def records(self) -> Callable[..., Iterator[AttentionRecord]]:
         """What the model does on each text, in the order given: `records(texts, batch_size=16, **options)`."""
-        ...
 
     def probabilities(self, inputs: Sequence[Inputs], batch_size: int = 16) -> Float[Tensor, "item outcome"]:
         """The probability of every outcome for each of these inputs."""
-        ...
 
     def target(self, inputs: Inputs, outcome: int | str | None = None, quantity: str = "logit") -> Target:
         """What a user means by an outcome of these inputs: a class or token by number or name, None the prediction."""
-        ...
 
     def embedded(self, inputs: Inputs) -> Inputs:
         """The same inputs with the embeddings that the model looks up for their ids."""
-        ...
 
     def target_gradients(
         self, inputs: Sequence[Inputs], target: Target
     ) -> tuple[Float[Tensor, " item"], Float[Tensor, "item position width"]]:
         """The target's value for each of these inputs, all of one length, and its gradient at the embeddings given."""
-        ...

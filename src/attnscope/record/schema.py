@@ -189,7 +189,7 @@ def check_fields(instance: Any, sizes: Mapping[str, int]) -> None:
         if value is None and not kind.is_needed:
             continue
         if not isinstance(value, Tensor):
-            raise BadInput(f"{name} must be a tensor, not {shown(value)}.")
+            raise BadInput(f"{name} must be a tensor, not {quote(value)}.")
         kind.refuse(name, str(value.dtype).removeprefix("torch."), value.shape, sizes)
     try:
         checked = model_of(cls).model_validate({name: getattr(instance, name) for name in model_of(cls).model_fields})
@@ -327,7 +327,7 @@ def sentence(error: ValidationError, name: str = "") -> str:
             return f"{place} is missing"
         case "extra_forbidden" | "unexpected_keyword_argument":
             return f"{place} is no field of it"
-    return f"{place or 'it'} must be {' or '.join(dict.fromkeys(wishes))}, not {shown(first['input'])}"
+    return f"{place or 'it'} must be {' or '.join(dict.fromkeys(wishes))}, not {quote(first['input'])}"
 
 
 def _place(where: Sequence[int | str], name: str) -> str:
@@ -345,7 +345,7 @@ def _wish(message: str) -> str:
     return message
 
 
-def shown(value: Any) -> str:
+def quote(value: Any) -> str:
     """A value as a sentence can quote it: short, on one line."""
     if isinstance(value, int) and abs(value) >= 10**18:
         return "a huge number"
@@ -356,7 +356,7 @@ def shown(value: Any) -> str:
     return _a(type(value).__name__)
 
 
-def told(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """What another library says is wrong, short and on one line."""
     return " ".join(str(error).split())[:160]
 

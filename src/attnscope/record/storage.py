@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..files import written_atomically
-from .schema import TensorField, from_json, shown, tensor_fields, told
+from .schema import TensorField, from_json, quote, reason_of, tensor_fields
 from .target import Target
 
 FORMAT = "attnscope.AttentionRecord"
@@ -82,7 +82,7 @@ def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
     }
     weights = tensors.pop("weights")
     if path.suffix != SUFFIX:
-        raise BadInput(f"A record is written to a file that ends in {SUFFIX}, unlike {shown(path.name)}.")
+        raise BadInput(f"A record is written to a file that ends in {SUFFIX}, unlike {quote(path.name)}.")
     match precision:
         case "float32":
             tensors["weights"] = stored = weights
@@ -107,7 +107,7 @@ def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
     except OSError as error:
         if error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
-        raise BadInput(f"{shown(str(path))} cannot be written: {error.strerror}.") from None
+        raise BadInput(f"{quote(str(path))} cannot be written: {error.strerror}.") from None
     return path
 
 
@@ -126,7 +126,7 @@ def read(path: Path, record: Any) -> dict[str, Any]:
     """
     try:
         if not path.is_file():
-            raise BadInput(f"There is no file {shown(str(path))}.")
+            raise BadInput(f"There is no file {quote(str(path))}.")
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             _check_metadata(path, metadata)
@@ -135,10 +135,10 @@ def read(path: Path, record: Any) -> dict[str, Any]:
             _check_tensors(path, {name: file.get_slice(name) for name in names}, record)
             tensors = {name: file.get_tensor(name) for name in names}
     except OSError as error:
-        raise BadInput(f"{shown(str(path))} cannot be read: {error.strerror or error}.") from None
+        raise BadInput(f"{quote(str(path))} cannot be read: {error.strerror or error}.") from None
     except SafetensorError as error:
         raise BadInput(
-            f"{path} is not a whole safetensors file ({told(error)}): it may be cut off or of another kind."
+            f"{path} is not a whole safetensors file ({reason_of(error)}): it may be cut off or of another kind."
         ) from None
     values["inputs"] = {
         name.removeprefix(INPUTS): tensors.pop(name) for name in list(tensors) if name.startswith(INPUTS)
@@ -154,7 +154,7 @@ def _check_metadata(path: Path, metadata: Mapping[str, str]) -> None:
     version = metadata.get("version", "")
     if version not in VERSIONS:
         raise BadInput(
-            f"{path} has record format {shown(version)}; this attnscope reads up to {FORMAT_VERSION}: upgrade it."
+            f"{path} has record format {quote(version)}; this attnscope reads up to {FORMAT_VERSION}: upgrade it."
         )
     if "record" not in metadata:
         raise BadInput(f"{path} is an attention record with its header missing; save it again.")
@@ -177,8 +177,8 @@ def _check_tensors(path: Path, slices: Mapping[str, Any], record: Any) -> None:
     for name, (dtype, shape) in found.items():
         kind = INPUT if name.startswith(INPUTS) else known.get(name)
         if kind is None or name in refused:
-            raise BadInput(f"{path} holds a tensor called {shown(name)}, which no record has beside the others.")
-        kind.refuse(f"{path}: {shown(name)}", dtype, shape, sizes)
+            raise BadInput(f"{path} holds a tensor called {quote(name)}, which no record has beside the others.")
+        kind.refuse(f"{path}: {quote(name)}", dtype, shape, sizes)
         if 0 in shape and not name.startswith(INPUTS):
             raise BadInput(f"{path}: {name} is empty.")
 

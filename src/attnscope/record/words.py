@@ -49,7 +49,7 @@ def word_labels(tokens: Sequence[str], groups: Sequence[Sequence[int]]) -> tuple
         tokens[group[0]] + "".join(tokens[position].removeprefix(CONTINUATION) for position in group[1:])
         for group in groups
     ]
-    # all words at once: whether tokens are spelled in bytes is told from the whole text
+    # all words at once: whether tokens are spelled in bytes shows in the whole text
     return tuple(text.strip() or text for text in readable(joined))
 
 
@@ -110,7 +110,7 @@ def merge_readout(readout: Float[Tensor, " query"], groups: Sequence[Sequence[in
 
 
 def words_by_marker(tokens: Sequence[str], special: Sequence[bool] | None = None) -> WordIds:
-    """Words told by the tokenizer's markers, where it does not tell them; tokens like [CLS] and <s> stay alone.
+    """Words by the tokenizer's markers, where it does not give them; tokens like [CLS] and <s> stay alone.
 
     >>> words_by_marker(["<s>", "▁over", "boot", "▁!"], [True, False, False, False])
     (None, 0, 0, 1)

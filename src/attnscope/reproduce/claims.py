@@ -2,8 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import wraps
+from inspect import getdoc
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +16,7 @@ import pandas as pd
 from ..errors import BadInput
 from ..numerals import counted
 from ..record.schema import Label, Words, checked, json_of, rows_from_json
-from .document import Block, Code, Heading, Paragraph, Strong, Table
+from .document import Block, Code, Heading, Paragraph, Strong, Table, under
 from .document import Words as Inline
 
 CLAIMS = "claims.json"
@@ -154,7 +156,8 @@ class _Line:
 
 def claim(
     id: Text,  # noqa: A002 - what it is called in claims.json
-    says: Text,
+    *,
+    says: Text = "",
     rule: Text,
     paper: Text,
     kind: Kind = "paper",
@@ -163,16 +166,18 @@ def claim(
 ) -> Callable[[Judge], Judge]:
     """Let a function judge a claim; a function with several of these judges each of them, from the top down.
 
-    `bound` are further arguments of the judge. With `each` the claim is made once for every label, such as a data set:
+    What is claimed is the first paragraph of the judge's docstring, unless `says` says it. `bound` are further
+    arguments of the judge. With `each` the claim is made once for every label, such as a data set:
     the judge is given the label behind the evidence, and a text may be a function of it. Claims that follow each other
     and have the same labels stand together in a report, label by label.
 
     `kind` says what is judged: what the paper says ("paper"), our reading of its tables ("reading"), what follows from
     equations ("derived"), what is so by definition, or what we ask ourselves ("own").
     """
-    line = _Line(id, says, rule, paper, kind, tuple(each), bound)
 
     def mark(judge: Judge) -> Judge:
+        claimed = says or (getdoc(judge) or "").partition("\n\n")[0]
+        line = _Line(id, claimed, rule, paper, kind, tuple(each), bound)
         lines: tuple[_Line, ...] = getattr(judge, LINES, ())
         setattr(judge, LINES, (line, *lines))  # decorators are applied from the bottom up
         return judge
@@ -181,6 +186,24 @@ def claim(
 
 
 LINES = "claims_it_judges"
+
+
+def in_every(runs_of: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., tuple[str, bool]]], Judge]:
+    """Let a function that judges one run judge them all: what it shows of each, and whether it holds in each.
+
+    `runs_of` finds the runs, which have a `title`, by the evidence and the label of a claim that has some.
+    """
+
+    def widen(judge: Callable[..., tuple[str, bool]]) -> Judge:
+        @wraps(judge)
+        def judge_all(evidence: Any, *labels: str, **bound: Any) -> Finding:
+            found = [(run.title, *judge(run, **bound)) for run in runs_of(evidence, *labels)]
+            here = "; ".join(f"{title}: {shown}" for title, shown, _ in found)
+            return Finding(here, all(holds for *_, holds in found))
+
+        return judge_all
+
+    return widen
 
 
 def rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
@@ -192,17 +215,10 @@ def rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
         if getattr(judge, "__module__", None) == module.__name__
         for line in getattr(judge, LINES, ())
     ]
+    families = [(each, list(family)) for each, family in groupby(lines, key=lambda pair: pair[0].each)]
     return tuple(
-        line.spell(judge, label)
-        for each, together in _group(lines)
-        for label in each or (None,)
-        for line, judge in together
+        line.spell(judge, label) for each, family in families for label in each or (None,) for line, judge in family
     )
-
-
-def _group(lines: Sequence[tuple[_Line, Judge]]) -> Iterator[tuple[tuple[str, ...], list[tuple[_Line, Judge]]]]:
-    for each, together in groupby(lines, key=lambda pair: pair[0].each):
-        yield each, list(together)
 
 
 def without_verdicts(claims: Iterable[Claim], rules: Iterable[Rule]) -> list[Claim]:
@@ -222,6 +238,17 @@ def without_verdicts(claims: Iterable[Claim], rules: Iterable[Rule]) -> list[Cla
 # What claims are judged on: tables, of which a judge asks for the rows that its claim is about.
 
 
+def rows_with(table: pd.DataFrame, /, **labels: Any) -> pd.DataFrame:
+    """The rows that have these labels in the columns of their names.
+
+    >>> rows_with(pd.DataFrame({"seed": [1, 2], "step": [5, 5]}), seed=2, step=5).index.tolist()
+    [1]
+    """
+    for name, label in labels.items():
+        table = table[table[name] == label]
+    return table
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What was measured, as tables by their names; `missing` says of a table that is not there why that is so."""
@@ -229,7 +256,7 @@ class Evidence:
     tables: Mapping[str, pd.DataFrame]
     missing: Mapping[str, str] = field(default_factory=dict)
 
-    def where(self, table: str, **labels: Any) -> pd.DataFrame:
+    def where(self, table: str, /, **labels: Any) -> pd.DataFrame:
         """The rows of a table with these labels, at least one.
 
         Raises:
@@ -238,8 +265,7 @@ class Evidence:
         rows = self.tables.get(table)
         if rows is None or (rows.empty and table in self.missing):
             raise Unmeasured(self.missing.get(table, f"The table {table} was not measured."))
-        for name, label in labels.items():
-            rows = rows[rows[name] == label]
+        rows = rows_with(rows, **labels)
         if rows.empty:
             asked = ", ".join(f"{name.replace('_', ' ')} {label}" for name, label in labels.items())
             raise Unmeasured(self.missing.get(table, f"The table {table} has nothing of {asked or 'anything'}."))
@@ -252,8 +278,7 @@ class Evidence:
 def claims_blocks(claims: Sequence[Claim]) -> list[Block]:
     """The claims at one glance."""
     rows: list[Sequence[Inline]] = [
-        [name_claim(claim), claim.paper, claim.here, [Strong(claim.verdict)] if claim.holds else claim.verdict]
-        for claim in claims
+        [name_claim(claim), claim.paper, claim.here, verdict_words(claim)] for claim in claims
     ]
     return [
         Heading("What holds"),
@@ -267,11 +292,15 @@ def name_claim(claim: Claim) -> Inline:
     return [f"{claim.claimed} ", Code(claim.id)]
 
 
+def verdict_words(claim: Claim) -> Inline:
+    """The verdict, which stands out where the claim holds."""
+    return [Strong(claim.verdict)] if claim.holds else claim.verdict
+
+
 def details_blocks(claims: Sequence[Claim]) -> list[Block]:
     """Every claim with its rule and what is to be said of it."""
     blocks: list[Block] = []
     for claim in claims:
-        blocks.append(Heading(f"{claim.id}: {claim.verdict}", 2))
-        blocks.append(Paragraph(claim.statement))
-        blocks.append(Paragraph(["Paper: ", claim.paper, ". Here: ", Strong(claim.here), f". {claim.note}"]))
+        both = Paragraph(["Paper: ", claim.paper, ". Here: ", Strong(claim.here), f". {claim.note}"])
+        blocks += under(f"{claim.id}: {claim.verdict}", Paragraph(claim.statement), both)
     return blocks

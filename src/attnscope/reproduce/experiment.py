@@ -1,7 +1,7 @@
 """One experiment, one runner: a paper says what it runs and claims, and everything else is done here for all papers.
 
 A paper is an `Experiment`. Calling it makes a folder, writes down the recipe, runs the stages, judges the claims and
-writes the report; a run that was stopped goes on with `resume=True` to the very same result. `docs/adding-a-paper.md`
+writes the report; a run that was stopped continues with `resume=True` to the very same result. `docs/adding-a-paper.md`
 shows the smallest one.
 """
 
@@ -41,11 +41,11 @@ class Attempt(Generic[ScaleT, OptionsT]):
     """An instance of the paper's `options`."""
     stages: tuple[str, ...]
     """Those that are run: all, unless the paper lets its user choose."""
-    found: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
     """What each stage gave, by its name; `prepare` may put here what it has read."""
 
     def __getitem__(self, stage: str) -> Any:
-        return self.found[stage]
+        return self.results[stage]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Experiment:
     """What else is missing here for a scale and the options given, in words."""
 
     def __call__(self, out: str | Path, *, scale: str = "smoke", resume: bool = False, **options: Any) -> Reproduction:
-        """Run the paper at a scale into the folder `out`; with `resume`, go on with a run that was stopped.
+        """Run the paper at a scale into the folder `out`; with `resume`, continue a run that was stopped.
 
         Raises:
             BadInput: If the scale or an option is not known, data or a model is missing, or the folder is another's.
@@ -132,14 +132,16 @@ class Experiment:
             options=self.options(**options),
             stages=self._chosen(options.get("stages")),
         )
-        _check_folder(attempt.folder, resume=resume)
+        if find_spec("matplotlib") is None:
+            raise BadInput("A reproduction draws figures, which needs matplotlib: pip install 'attnscope[figures]'.")
+        checked_folder(attempt.folder, WHAT, resume=resume, finished=CLAIMS, unfinished=(RECIPE,))
         # before `prepare`, which reads what all of them need
         done = Store(attempt.folder, WHAT, {}).find(DONE) or ()
         attempt.stages = tuple(name for name in self.stages if name in (*attempt.stages, *done))
         store = Store(attempt.folder, WHAT, self.prepare(attempt)).begin()
         with _nothing_left_of_bad_input(attempt.folder):
             for name in attempt.stages:
-                attempt.found[name] = self.stages[name](attempt)
+                attempt.results[name] = self.stages[name](attempt)
         store.keep(DONE, list(attempt.stages))
         evidence = self.evidence(attempt)
         if not isinstance(evidence, Editions):
@@ -201,16 +203,9 @@ def scale_named(scales: Mapping[str, ScaleT], name: str) -> ScaleT:
     return scales[name]
 
 
-def _check_folder(folder: Path, *, resume: bool) -> None:
-    """Whether a reproduction may begin or go on in a folder, and figures can be drawn."""
-    if find_spec("matplotlib") is None:
-        raise BadInput("A reproduction draws figures, which needs matplotlib: pip install 'attnscope[figures]'.")
-    checked_folder(folder, WHAT, resume=resume, finished=CLAIMS, unfinished=(RECIPE,))
-
-
 @contextmanager
 def _nothing_left_of_bad_input(folder: Path) -> Iterator[None]:
-    """Who asked for what cannot be done finds nothing written, unless there is work to go on with."""
+    """Who asked for what cannot be done finds nothing written, unless there is work to continue."""
     try:
         yield
     except BadInput:

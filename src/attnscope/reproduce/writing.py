@@ -10,10 +10,8 @@ import pandas as pd
 from ..errors import BadInput
 from ..files import written_atomically
 from ..views.printing import Plot
-from .claims import CLAIMS, NOTHING, Claim, claims_json, count, name_claim, read_claims
-from .document import Block, Document, Figure, Heading, Link, Paragraph, Strong, Table, Words
-from .markdown import markdown_of
-from .page import page_of
+from .claims import CLAIMS, NOTHING, Claim, claims_json, count, name_claim, read_claims, verdict_words
+from .document import Block, Document, Figure, Heading, Link, Paragraph, Table, Words, markdown_of, page_of, under
 
 REPORT, PAGE, TABLES, FIGURES = "report.md", "report.html", "tables", "figures"
 SURVEY = "survey"
@@ -26,7 +24,7 @@ LARGEST_DRAWING = 200_000
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A finished reproduction of a paper: where it lies, and how its claims fared."""
+    """A finished reproduction of a paper: where it is, and how its claims fared."""
 
     folder: Path
     title: str
@@ -114,11 +112,16 @@ def compare(
     for name, of_run in claims.items():
         if [claim.id for claim in of_run] != ids:
             raise BadInput(f"{name} is no reproduction of the same paper as the others: its claims are not theirs.")
-    together = [_together({name: of_run[place] for name, of_run in claims.items()}) for place in range(len(ids))]
-    rows: list[Sequence[Words]] = [
-        [name_claim(together[place]), *(_short(of_run[place]) for of_run in claims.values())]
-        for place in range(len(ids))
-    ]
+    summaries, rows, details = [], [], []
+    for place in range(len(ids)):
+        of_runs = {name: of_run[place] for name, of_run in claims.items()}
+        verdicts = {name: verdict_words(claim) for name, claim in of_runs.items()}
+        summary = _summarise(of_runs)
+        found = [[name, claim.here, verdicts[name], claim.note] for name, claim in of_runs.items()]
+        compared = Table(["run", "here", "verdict", "note"], [["paper", summary.paper, "", ""], *found])
+        summaries.append(summary)
+        rows.append([name_claim(summary), *verdicts.values()])
+        details += under(summary.id, Paragraph(summary.statement), compared)
     counts: list[Sequence[Words]] = [[name, count(of_run), _link(out, runs[name])] for name, of_run in claims.items()]
     blocks: list[Block] = [
         Heading("How many claims hold"),
@@ -127,20 +130,17 @@ def compare(
         Table(["claim", *claims], rows),
         *figures,
         Heading("The figures"),
+        *details,
     ]
-    for place, claim in enumerate(together):
-        blocks.append(Heading(claim.id, 2))
-        blocks.append(Paragraph(claim.statement))
-        found: list[Sequence[Words]] = [
-            [name, of_run[place].here, _short(of_run[place]), of_run[place].note] for name, of_run in claims.items()
-        ]
-        blocks.append(Table(["run", "here", "verdict", "note"], [["paper", claim.paper, "", ""], *found]))
-    return write_reproduction(
-        out, Document(title, blocks, caution), together, {"claims": _table(claims), **(tables or {})}
-    )
+    table = pd.DataFrame(
+        {"claim": claim.id, "run": name, "paper": claim.paper, "here": claim.here, "verdict": claim.verdict}
+        for name, of_run in claims.items()
+        for claim in of_run
+    ).sort_values("claim", kind="stable")
+    return write_reproduction(out, Document(title, blocks, caution), summaries, {"claims": table, **(tables or {})})
 
 
-def _together(of_runs: Mapping[str, Claim]) -> Claim:
+def _summarise(of_runs: Mapping[str, Claim]) -> Claim:
     """One claim for all runs."""
     first = next(iter(of_runs.values()))
     measured = any(claim.here != NOTHING for claim in of_runs.values())
@@ -155,22 +155,9 @@ def _together(of_runs: Mapping[str, Claim]) -> Claim:
     )
 
 
-def _short(claim: Claim) -> Words:
-    return [Strong(claim.verdict)] if claim.holds else claim.verdict
-
-
 def _link(out: Path, folder: str | Path) -> Words:
-    """Where the report of a run lies, seen from this one; no path of this machine."""
+    """Where the report of a run is, seen from this one; no path of this machine."""
     folder = Path(folder)
     if not folder.resolve().is_relative_to(out.resolve()):
         return folder.name
     return [Link("report", f"{folder.resolve().relative_to(out.resolve()).as_posix()}/{Path(REPORT).stem}")]
-
-
-def _table(claims: Mapping[str, Sequence[Claim]]) -> pd.DataFrame:
-    rows = [
-        {"claim": claim.id, "run": name, "paper": claim.paper, "here": claim.here, "verdict": claim.verdict}
-        for name, of_run in claims.items()
-        for claim in of_run
-    ]
-    return pd.DataFrame(rows).sort_values("claim", kind="stable")

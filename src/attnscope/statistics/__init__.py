@@ -1,23 +1,24 @@
-"""What heads do over a corpus: one statistic in one file, each a measurement that accumulates."""
+"""What heads do over a corpus: ten statistics, each a measurement that accumulates, and the roles derived from them."""
 
 from typing import Any
 
-from .batch import Batch, Frame
-from .dependency_alignment import DependencyAlignment
-from .dependency_by_distance import DependencyByDistance
-from .dependency_type import DependencyType
-from .distance import Distance
-from .entropy import Entropy
+from .batch import Batch, Frame, Null, Reading, checked_null
 from .exemplars import Exemplars
-from .layer import LayerAttention, observer
-from .null_attention import NullAttention
-from .part_of_speech import PartOfSpeech
-from .patterns import Patterns
-from .reading import Null, Reading, checked_null
-from .role_exemplars import RoleExemplars
-from .roles import FAMILIES, NEEDED, role_symbol, roles
-from .statistic import PARSE, TAGS, Accumulator, Caption, Statistic, merge_all, with_errors
-from .variability import Variability
+from .grammar import DependencyAlignment, DependencyByDistance, DependencyType, PartOfSpeech
+from .roles import FAMILIES, NEEDED, RoleExemplars, role_symbol, roles
+from .shape import Distance, Entropy, NullAttention, Patterns, Variability
+from .statistic import (
+    PARSE,
+    TAGS,
+    Accumulator,
+    Caption,
+    LayerAttention,
+    Need,
+    Statistic,
+    merge_all,
+    observer,
+    with_errors,
+)
 
 STATISTICS: dict[str, type[Any]] = {
     "part_of_speech": PartOfSpeech,
@@ -31,7 +32,7 @@ STATISTICS: dict[str, type[Any]] = {
     "patterns": Patterns,
     "exemplars": Exemplars,
 }
-"""Every statistic by its name. `roles` is told from the tables of these."""
+"""Every statistic by its name. `roles` is derived from the tables of these."""
 
 ROLES, ROLE_EXEMPLARS = "roles", "role_exemplars"
 
@@ -48,6 +49,7 @@ __all__ = [
     "Caption",
     "Frame",
     "LayerAttention",
+    "Need",
     "Null",
     "Reading",
     "RoleExemplars",

@@ -3,16 +3,190 @@
 What depends only on the text is worked out once and serves every layer.
 """
 
+import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
+from typing import Literal, cast, get_args
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from .pairs import Links, Pairs, links_of
-from .reading import Null, Reading, first_counted, is_punctuation, kept_keys, kept_queries, null_keys
+from ..errors import BadInput
+from ..syntax import Sentence
+
+# A sentence as a model reads it: its tokens, and what is known of the word each token belongs to.
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One sentence in tokens; every piece of a word takes the word's tag, head and relation."""
+
+    place: int
+    """Where it stands in the corpus: later sentences have greater places."""
+    sentence: Sentence
+    token_ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    """The tokens as a person reads them."""
+    special: tuple[bool, ...]
+    words: tuple[int | None, ...]
+    """The word of each token, as a position in the sentence; None for special tokens."""
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    @property
+    def leading_special(self) -> int:
+        """How many special tokens stand before the text."""
+        return next((position for position, special in enumerate(self.special) if not special), len(self))
+
+    def cut(self, length: int) -> "Reading":
+        """Only the first tokens; for a causal model they are attended to as in the whole."""
+        return replace(
+            self,
+            token_ids=self.token_ids[:length],
+            tokens=self.tokens[:length],
+            special=self.special[:length],
+            words=self.words[:length],
+        )
+
+
+def is_punctuation(token: str) -> bool:
+    """Whether a token is nothing but punctuation.
+
+    >>> [is_punctuation(token) for token in (" ,", "...", " a.", "")]
+    [True, True, False, False]
+    """
+    return bool(token.strip()) and all(unicodedata.category(letter).startswith("P") for letter in token.strip())
+
+
+# Null attention: which rows and columns are left out because heads rest there when they look for nothing.
+# Vig & Belinkov 2019 (section 5.2.3) leave out the first token of GPT-2. Bidirectional models rest on their special
+# tokens instead, and a model may have other sinks: so the rule is a choice.
+
+
+NullRule = Literal["first", "special", "none"]
+Null = NullRule | tuple[int, ...]
+
+
+def checked_null(null: object) -> Null:
+    """The rule as given: a name, or positions of columns to leave out (negative ones count from the end)."""
+    if isinstance(null, str):
+        if null in get_args(NullRule):
+            return cast("NullRule", null)
+    elif isinstance(null, Sequence) and all(isinstance(position, Integral) for position in null) and null:
+        return tuple(int(position) for position in null)
+    raise BadInput(f"null is {', '.join(get_args(NullRule))} or a list of positions, not {null!r}.")
+
+
+def kept_queries(reading: Reading, null: Null) -> list[bool]:
+    """The rows that count: all, but for special tokens where these are null."""
+    return [null != "special" or not special for special in reading.special]
+
+
+def kept_keys(reading: Reading, null: Null) -> list[bool]:
+    """The columns that count."""
+    return [True] * len(reading) if null == "none" else [not is_null for is_null in null_keys(reading, null)]
+
+
+def null_keys(reading: Reading, null: Null) -> list[bool]:
+    """The columns that null attention is measured on; without a rule, the first token."""
+    if null == "special":
+        return list(reading.special)
+    positions = (0,) if isinstance(null, str) else null
+    within = {position % len(reading) for position in positions if -len(reading) <= position < len(reading)}
+    return [position in within for position in range(len(reading))]
+
+
+def first_counted(reading: Reading, null: Null) -> int:
+    """The position from which a text is counted: behind the leading special tokens where these are null."""
+    return reading.leading_special if null == "special" else 0
+
+
+# Pairs of an attending and an attended token: as such, and linked by a dependency.
+
+
+DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT, EITHER = "dependent_to_head", "head_to_dependent", "either"
+DIRECTIONS = (DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT, EITHER)
+"""From the attending token to the attended one: the attended is the parent, the attending is, or one of the two."""
+ANY = "any"
+"""Stands for all relations together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of tokens in the sentences of a batch."""
+
+    sentence: Int[Tensor, " pair"]
+    query: Int[Tensor, " pair"]
+    key: Int[Tensor, " pair"]
+
+    @classmethod
+    def where(cls, mask: Bool[Tensor, "sentence query key"]) -> "Pairs":
+        """The pairs that a mask marks."""
+        return cls(*mask.nonzero(as_tuple=True))
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The linked pairs of both directions, each with its label: a position in `link_labels`.
+
+    The askers are the tokens that have a link of some label, once for each. Every link has three labels more, for its
+    relation in either direction, its direction with any relation, and for both.
+    """
+
+    pairs: Pairs
+    labels: Int[Tensor, " pair"]
+    asking_sentence: Int[Tensor, " asker"]
+    asking_query: Int[Tensor, " asker"]
+    asking_label: Int[Tensor, " asker"]
+
+
+def link_labels(relations: Sequence[str]) -> list[tuple[str, str]]:
+    """Every direction with every relation, and with any."""
+    return [(direction, relation) for direction in DIRECTIONS for relation in (ANY, *relations)]
+
+
+def links_of(
+    dependent_to_head: Bool[Tensor, "sentence query key"],
+    kept: Bool[Tensor, "sentence query key"],
+    relations: Int[Tensor, "sentence token"],
+    relation_count: int,
+) -> Links:
+    """The links among the pairs that count."""
+    to_head = Pairs.where(dependent_to_head & kept)
+    to_dependent = Pairs.where(dependent_to_head.transpose(1, 2) & kept)
+    relation = torch.cat(
+        [relations[to_head.sentence, to_head.query], relations[to_dependent.sentence, to_dependent.key]]
+    )
+    width = 1 + relation_count
+    direction = torch.cat([torch.zeros(len(to_head)), torch.ones(len(to_dependent))]).long() * width
+    either = torch.full_like(direction, DIRECTIONS.index(EITHER) * width)
+    all_labels = torch.cat([direction, direction + 1 + relation, either, either + 1 + relation])
+    pairs = Pairs(
+        torch.cat([to_head.sentence, to_dependent.sentence]),
+        torch.cat([to_head.query, to_dependent.query]),
+        torch.cat([to_head.key, to_dependent.key]),
+    )
+    # each asker as one number, since those are found once much faster than columns are
+    length, count = kept.shape[1], len(DIRECTIONS) * width
+    askers = (((pairs.sentence * length + pairs.query) * count).repeat(4) + all_labels).unique()
+    return Links(pairs, direction + 1 + relation, askers // count // length, askers // count % length, askers % count)
+
+
+def wider_labels(labels: Sequence[tuple[str, str]]) -> Float64[Tensor, "label narrow"]:
+    """Which labels of single links each label covers: either covers both directions, any all relations."""
+    covers = [
+        [direction in (EITHER, own) and relation in (ANY, of_link) for own, of_link in labels]
+        for direction, relation in labels
+    ]
+    narrow = torch.tensor([own != EITHER and of_link != ANY for own, of_link in labels])
+    return (torch.tensor(covers) & narrow).double()
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from .batch import Frame
-from .layer import LayerAttention
-from .statistic import Caption
+from .statistic import Caption, LayerAttention, Need
 
 HOW_MANY = 10
 NOTHING = -1.0
@@ -28,7 +27,7 @@ class Exemplars:
     caption: ClassVar[Caption] = Caption(
         "Exemplars", "", "The ten sentences with the largest single weight, and the pair of tokens that has it."
     )
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[Need, ...]] = ()
     errors: ClassVar[Mapping[str, str]] = {}
     second_pass: ClassVar[None] = None
 

@@ -8,10 +8,18 @@ does not is called by what its attention is bound to, positions or content.
 """
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from .batch import Batch, Frame, Pairs
+from .exemplars import Exemplars
+from .statistic import LayerAttention, Need
 
 RESTING = 0.9
 """A head that gives more than this to one sink does nothing else that counts."""
@@ -62,7 +70,7 @@ BROAD, MIXED = "broad", "mixed"
 BOUND = ("bound to position", "bound to content")
 
 NEEDED = ("patterns", "null_attention", "entropy", "variability", "part_of_speech", "dependency_alignment")
-"""The tables that roles are told from, as far as they are there; `patterns` must be."""
+"""The tables that roles are derived from, as far as they are there; `patterns` must be."""
 
 
 def roles(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -88,16 +96,16 @@ def _doubt(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _candidates(tables: Mapping[str, pd.DataFrame]) -> list[pd.DataFrame]:
-    found = [_patterns(tables["patterns"]), _at_rest(tables["patterns"])]
-    if "null_attention" in tables:
-        found.append(_one_token(tables["null_attention"]))
-    if "entropy" in tables:
-        found.append(_broad(tables["entropy"]))
-    if "part_of_speech" in tables:
-        found.append(_tags(tables["part_of_speech"]))
-    if "dependency_alignment" in tables:
-        found.append(_relations(tables["dependency_alignment"]))
-    return found
+    """What the heads could be called by each table that is there."""
+    namings = (
+        ("patterns", _patterns),
+        ("patterns", _at_rest),
+        ("null_attention", _one_token),
+        ("entropy", _broad),
+        ("part_of_speech", _tags),
+        ("dependency_alignment", _relations),
+    )
+    return [naming(tables[name]) for name, naming in namings if name in tables]
 
 
 def _patterns(table: pd.DataFrame) -> pd.DataFrame:
@@ -274,3 +282,75 @@ def role_symbol(role: str) -> RoleSymbol:
 def _relation_letters(relation: str) -> str:
     general, _, subtype = relation.partition(":")
     return RELATION_LETTERS.get(general, general[:2]) + subtype[:1]
+
+
+# Cases of a head's role: of the pairs that the role is about, those with the largest weights.
+
+
+SHOWN = 5
+
+
+@dataclass
+class RoleExemplars:
+    """For each head the sentences with the largest weight on a pair that its role speaks of.
+
+    A head that rests, or is broad or mixed, has none: its role speaks of no pairs. The roles must be known, so the
+    corpus is read again for them.
+    """
+
+    needs: ClassVar[tuple[Need, ...]] = ()
+    errors: ClassVar[Mapping[str, str]] = {}
+    second_pass: ClassVar[None] = None
+
+    roles: Sequence[Sequence[str]]
+    """By layer and head."""
+    exemplars: Exemplars
+
+    @classmethod
+    def after(cls, roles: pd.DataFrame, frame: Frame) -> "RoleExemplars":
+        """One that knows the roles and has seen nothing."""
+        ordered = roles.sort_values(["layer", "head"])
+        by_layer = [ordered[ordered["layer"] == layer]["role"].tolist() for layer in range(frame.layers)]
+        return cls(by_layer, Exemplars.empty(frame))
+
+    def update(self, attention: LayerAttention) -> None:
+        """Take in one layer of one batch."""
+        names = self.roles[attention.layer]
+        about = {name: pairs_of_role(name, attention.batch) for name in set(names)}
+        mask = torch.stack([about[name] for name in names], dim=1).to(attention.weights)
+        self.exemplars.update(LayerAttention(attention.batch, attention.layer, attention.weights * mask))
+
+    def state(self) -> dict[str, Any]:
+        """What has been seen."""
+        return self.exemplars.state()
+
+    @staticmethod
+    def table(state: Mapping[str, Any]) -> pd.DataFrame:
+        """The table of what `state` gave: that of exemplars, a few of each head."""
+        found = Exemplars.from_state(state).result()
+        return found[found["rank"] < SHOWN].reset_index(drop=True)
+
+
+def pairs_of_role(role: str, batch: Batch) -> Bool[Tensor, "sentence query key"]:
+    """The pairs of tokens that a role speaks of: none where it speaks of no single ones."""
+    place = torch.arange(batch.longest)
+    offsets = {POSITIONS["previous"]: 1, POSITIONS["next"]: -1, POSITIONS["same"]: 0}
+    if role in offsets:
+        return (place.unsqueeze(1) - place == offsets[role]).expand_as(batch.kept)
+    if role in REPEATS.values():
+        return _mark(batch.repeated if role == REPEATS["repeated"] else batch.induction, batch)
+    for number, tag in enumerate(batch.frame.tags):
+        words, of_tag = TAG_NAMES.get(tag, tag), batch.tags == number
+        if role in (f"to {words}", f"from {words}"):
+            return of_tag.unsqueeze(1 if role.startswith("to") else 2).expand_as(batch.kept)
+    for number, relation in enumerate(batch.frame.relations):
+        to_head = batch.dependent_to_head & (batch.relations == number).unsqueeze(2)
+        if role in (f"{relation} → its head", f"head → its {relation}"):
+            return to_head if role.endswith("→ its head") else to_head.transpose(1, 2)
+    return torch.zeros_like(batch.kept)
+
+
+def _mark(pairs: Pairs, batch: Batch) -> Bool[Tensor, "sentence query key"]:
+    marks = torch.zeros_like(batch.kept)
+    marks[pairs.sentence, pairs.query, pairs.key] = True
+    return marks

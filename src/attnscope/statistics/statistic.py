@@ -7,20 +7,242 @@ A class in `STATISTICS` also has `empty(frame)`, which makes one that has seen n
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float64
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from .layer import LayerAttention
-from .tally import Additive
+from ..errors import BadInput
+from .batch import Batch, Frame, Pairs, Reading
 
-TAGS, PARSE = "tags", "parse"
+# One layer's attention on a batch, with the sums that several statistics share, each worked out once.
+
+
+@dataclass(frozen=True, eq=False)
+class LayerAttention:
+    """The weights of one layer on the sentences of a batch; rows of padding may hold anything."""
+
+    batch: Batch
+    layer: int
+    weights: Float[Tensor, "sentence head query key"]
+
+    @cached_property
+    def kept(self) -> Float[Tensor, "sentence head query key"]:
+        """The weights that count, 0 elsewhere."""
+        mask = self.batch.kept.unsqueeze(1).to(self.weights.device)
+        # a product is many times faster than a choice, which is needed only where a model makes NaN of padding
+        product = self.weights * mask.to(self.weights.dtype)
+        return torch.where(mask, self.weights, 0.0) if product.sum().isnan() else product
+
+    @cached_property
+    def given(self) -> Float[Tensor, "sentence head query"]:
+        """How much of each row counts."""
+        return self.kept.sum(-1)
+
+    @cached_property
+    def received(self) -> Float[Tensor, "sentence head key"]:
+        """How much each column gets of what counts."""
+        return self.kept.sum(-2)
+
+    @cached_property
+    def mass(self) -> Float64[Tensor, " head"]:
+        """All that counts."""
+        return self.given.double().sum((0, 2))
+
+    @cached_property
+    def rows(self) -> Float[Tensor, "sentence head query"]:
+        """What each row sums to, null attention included: one, but for rounding."""
+        return self.weights.sum(-1).masked_fill(~self.batch.real.unsqueeze(1).to(self.weights.device), 0.0)
+
+    @cached_property
+    def columns(self) -> Float[Tensor, "sentence head key"]:
+        """What each column gets from all rows, null attention included."""
+        real = self.batch.real.to(self.weights)
+        sums = (real[:, None, None] @ self.weights).squeeze(2)
+        if not sums.sum().isnan():
+            return sums
+        return self.weights.masked_fill(~self.batch.real[:, None, :, None].to(self.weights.device), 0.0).sum(-2)
+
+    def received_by(self, keys: Bool[Tensor, "sentence token"]) -> Float64[Tensor, " head"]:
+        """What all rows together give to these columns, null attention included."""
+        return (self.columns * keys.unsqueeze(1).to(self.columns)).double().sum((0, 2))
+
+    def along(self, pairs: Pairs) -> Float[Tensor, "pair head"]:
+        """What counts of the weights of these pairs."""
+        return self.kept[pairs.sentence, :, pairs.query, pairs.key]
+
+
+# Shows a layer's attention to the statistics, a few sentences at a time so that the work stays small and near.
+
+
+PART_ELEMENTS = {"cpu": 2**20, "cuda": 2**25}
+"""Weights that are reduced together: on a CPU what stays in its cache, and keeps the memory beside the model small."""
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """What can be shown a layer of a batch."""
+
+    def update(self, attention: LayerAttention) -> None:
+        """Take in one layer of one batch."""
+
+
+def observer(
+    readings: Sequence[Reading], frame: Frame, statistics: Sequence[Watcher]
+) -> Callable[[int, Float[Tensor, "text head query key"]], None]:
+    """What is called with each layer of a batch, in order; the batch is laid out once, when its size is known."""
+    parts: list[tuple[slice, Batch]] = []
+
+    def observe(layer: int, weights: Float[Tensor, "text head query key"]) -> None:
+        if not parts:
+            elements = PART_ELEMENTS.get(weights.device.type, PART_ELEMENTS["cpu"])
+            size = max(1, elements // weights[0].numel())
+            starts = range(0, len(readings), size)
+            parts.extend((slice(start, start + size), Batch(readings[start : start + size], frame)) for start in starts)
+        if weights.device.type == "mps":  # it has no float64
+            weights = weights.cpu()
+        for chosen, part in parts:
+            attention = LayerAttention(part, layer, weights[chosen, :, : part.longest, : part.longest].float())
+            for statistic in statistics:
+                statistic.update(attention)
+
+    return observe
+
+
+# Sums that can be split and merged: float64, with labels, and never a division before the end.
+
+
+Need = Literal["tags", "parse"]
+TAGS: Need = "tags"
+PARSE: Need = "parse"
 """What a statistic may need of every sentence: parts of speech; heads and relations."""
+SOLE = ("",)
+"""The label of a tally that has only one."""
+
+
+@dataclass(eq=False)
+class Tally:
+    """One sum, or an array of sums, for each label; two tallies add up whatever labels each has seen."""
+
+    labels: tuple[str, ...]
+    sums: Float64[Tensor, "label *rest"]
+
+    @classmethod
+    def zeros(cls, labels: Sequence[str], *shape: int) -> "Tally":
+        """A tally of nothing yet."""
+        return cls(tuple(labels), torch.zeros(len(labels), *shape, dtype=torch.float64))
+
+    def plus(self, other: "Tally") -> "Tally":
+        """Both together; labels that only one has are kept, in order of first appearance."""
+        if self.labels == other.labels:
+            return Tally(self.labels, self.sums + other.sums)
+        labels = tuple(dict.fromkeys(self.labels + other.labels))
+        place = {label: position for position, label in enumerate(labels)}
+        joined = Tally.zeros(labels, *self.sums.shape[1:])
+        for tally in (self, other):
+            joined.sums[[place[label] for label in tally.labels]] += tally.sums
+        return joined
+
+    def blank(self) -> "Tally":
+        """The same labels with nothing counted."""
+        return Tally(self.labels, torch.zeros_like(self.sums))
+
+    def add_rows(
+        self, layer: int, labels: Int[Tensor, " row"], rows: Float[Tensor, "row head"] | Float64[Tensor, "row head"]
+    ) -> None:
+        """Add each row of numbers, one for each head, to the label it belongs to; labels past the last are no label."""
+        unlabelled = torch.zeros(len(self.labels) + 1, rows.shape[1], dtype=torch.float64)
+        self.sums[:, layer] += unlabelled.index_add_(0, labels, rows.to("cpu", torch.float64))[:-1]
+
+    def add(self, layer: int, numbers: Float[Tensor, " head"] | Float64[Tensor, " head"]) -> None:
+        """Add one number for each head to the only label."""
+        self.sums[0, layer] += numbers.to("cpu", torch.float64)
+
+    def count(self, labels: Int[Tensor, " row"], weights: Float64[Tensor, " row"] | None = None) -> None:
+        """Count labels once for the corpus, not for each layer and head; labels past the last are no label."""
+        counts = torch.bincount(labels, weights=weights, minlength=len(self.labels) + 1)
+        self.sums[:, 0, 0] += counts[: len(self.labels)].to(torch.float64)
+
+
+Labels = Sequence[str] | Callable[[Frame], Sequence[str]]
+"""The labels of a tally, or how they follow from the frame of a shard."""
+
+
+def per_head(labels: Labels = SOLE, *shape: int) -> Any:
+    """A field of a statistic: a tally of one sum, or an array of sums, for each label, layer and head."""
+    return field(metadata={"labels": labels, "shape": lambda frame: (frame.layers, frame.heads, *shape)})
+
+
+def per_corpus(labels: Labels = SOLE, *shape: int) -> Any:
+    """A field of a statistic: a tally that is the same for every layer and head."""
+    return field(metadata={"labels": labels, "shape": lambda _: shape or (1, 1)})
+
+
+def no_counts(kind: type["Additive"], frame: Frame) -> dict[str, Tally]:
+    """The tallies that the fields of a statistic ask for, with nothing counted."""
+    tallies = {}
+    for entry in fields(kind):
+        if entry.metadata:
+            labels = entry.metadata["labels"]
+            tallies[entry.name] = Tally.zeros(
+                labels(frame) if callable(labels) else labels, *entry.metadata["shape"](frame)
+            )
+    return tallies
+
+
+Summed = TypeVar("Summed", bound="Additive")
+
+
+@dataclass
+class Additive:
+    """A statistic that is nothing but tallies: merging adds them, and its state lists them."""
+
+    needs: ClassVar[tuple[Need, ...]] = ()
+    errors: ClassVar[Mapping[str, str]] = {"value": "error"}
+    second_pass: ClassVar[type[Any] | None] = None
+
+    @classmethod
+    def empty(cls: type[Summed], frame: Frame) -> Summed:
+        """One that has seen nothing."""
+        return cls(**no_counts(cls, frame))
+
+    def merge(self, other: "Additive") -> None:
+        """Take in what another has counted."""
+        for entry in fields(self):
+            mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
+            if isinstance(mine, Tally):
+                setattr(self, entry.name, mine.plus(theirs))
+
+    def blank(self: Summed) -> Summed:
+        """The same labels with nothing counted."""
+        found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return type(self)(
+            **{name: value.blank() if isinstance(value, Tally) else value for name, value in found.items()}
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What has been counted, as plain data and tensors."""
+        found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {
+            name: {"labels": value.labels, "sums": value.sums} if isinstance(value, Tally) else value
+            for name, value in found.items()
+        }
+
+    @classmethod
+    def from_state(cls: type[Summed], state: Mapping[str, Any]) -> Summed:
+        """Read what `state` gave, unless it was given by another version of the class."""
+        known = {entry.name for entry in fields(cls)}
+        if changed := sorted(known ^ set(state)):
+            raise BadInput(
+                f"What was saved of {cls.__name__} does not fit it any more ({', '.join(changed)}): it was changed"
+                " since, so begin again in another folder."
+            )
+        return cls(**{name: Tally(**value) if isinstance(value, dict) else value for name, value in state.items()})
 
 
 @dataclass(frozen=True)
@@ -33,24 +255,17 @@ class Caption:
 
 
 @runtime_checkable
-class Accumulator(Protocol):
+class Accumulator(Watcher, Protocol):
     """What takes in one layer of one batch at a time, and whose parts merge to the whole."""
-
-    def update(self, attention: LayerAttention) -> None:
-        """Take in one layer of one batch."""
-        ...
 
     def merge(self, other: Any) -> None:
         """Take in what another of its kind has seen."""
-        ...
 
     def blank(self) -> Any:
         """The same labels with nothing seen."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """What has been seen, as plain data and tensors, for `from_state` of its class."""
-        ...
 
 
 @runtime_checkable
@@ -62,11 +277,9 @@ class Statistic(Accumulator, Protocol):
 
     def result(self) -> pd.DataFrame:
         """The table: layer, head, what tells rows apart, value, and what stands beside it."""
-        ...
 
     def by_layer(self) -> pd.DataFrame | None:
         """The table with one row for each layer, where that means something."""
-        ...
 
 
 # A statistic that is a ratio of sums for each head: its tables, by head and by layer.
@@ -89,10 +302,6 @@ class Ratio:
 @dataclass
 class RatioStatistic(Additive):
     """Tallies, and the ratio they make; a ratio over nothing is NaN."""
-
-    needs: ClassVar[tuple[str, ...]] = ()
-    errors: ClassVar[Mapping[str, str]] = {"value": "error"}
-    second_pass: ClassVar[None] = None
 
     @abstractmethod
     def ratio(self) -> Ratio:

@@ -15,14 +15,14 @@ import torch
 
 from ..capture import InstrumentedModel, load
 from ..capture.verifying import card_of
-from ..engine import UNFINISHED, Engine, Store, check_recipe
+from ..engine import UNFINISHED, Engine, Store, check_recipe, fingerprint_of
 from ..errors import BadInput
 from ..numerals import counted
 from ..progress import CorpusProgress, Watch
 from ..record.attention import Stack
 from ..statistics import ROLE_EXEMPLARS, ROLES, Null, RoleExemplars, merge_all, roles, with_errors
 from ..syntax import Corpus, Sentence
-from .plan import Asked
+from .plan import Plan
 from .result import Survey
 from .shard import Job, ShardWorker
 from .storage import CARD
@@ -87,7 +87,7 @@ def shards_of(corpus: Corpus, size: int) -> Iterator[Shard]:
         yield shard
 
 
-def fingerprint_of(items: Shard) -> str:
+def shard_fingerprint(items: Shard) -> str:
     """Tells the sentences of one shard from any others, by all that a survey reads of them: no fine tags."""
 
     def plain(item: Sentence | str) -> object:
@@ -95,7 +95,7 @@ def fingerprint_of(items: Shard) -> str:
             return item
         return {name: value for name, value in vars(item).items() if name != "fine_tags"}
 
-    return hashlib.sha256(json.dumps(list(map(plain, items))).encode()).hexdigest()
+    return fingerprint_of(list(map(plain, items)))
 
 
 def _part(number: int, shard: int) -> str:
@@ -106,7 +106,7 @@ def corpus_fingerprint(corpus: Corpus, shard_size: int) -> str:
     """Tells what a corpus holds now from what it held; it is read for this."""
     digest = hashlib.sha256()
     for shard in shards_of(corpus, shard_size):
-        digest.update(fingerprint_of(shard).encode())
+        digest.update(shard_fingerprint(shard).encode())
     return digest.hexdigest()[:16]
 
 
@@ -147,7 +147,7 @@ class Passes:
     ) -> Iterator[tuple[int, tuple[int, Shard]]]:
         """The shards still to be run; the others are handed to the fold in passing."""
         for shard, items in enumerate(self._shards()):
-            fingerprint = fingerprint_of(items)
+            fingerprint = shard_fingerprint(items)
             if number == 1:
                 self.read.update(fingerprint.encode())
                 self.first.append(fingerprint)
@@ -194,22 +194,22 @@ READ_FOR_CASES = 200
 """Cases of roles are looked for in so many texts, so that they cost little beside the survey."""
 
 
-def measure_corpus(model: Any, asked: Asked, watch: Watch | None) -> Survey:
-    """The survey that is asked, of a loaded model or one by its name or folder."""
+def measure_corpus(model: Any, plan: Plan, watch: Watch | None) -> Survey:
+    """The survey that is planned, of a loaded model or one by its name or folder."""
     loaded = model if isinstance(model, InstrumentedModel) else load(model)
     loaded.hugging_face  # noqa: B018 - a torch module is refused before anything is read
-    null = null_for(loaded, asked.null)
-    recipe = {"model": identity(loaded), **asked.recipe(null)}
-    if asked.folder is not None and (asked.folder / CARD).exists():
-        return _read_finished(asked.folder, recipe, asked)
-    job = _job(asked, loaded, null)
+    null = null_for(loaded, plan.null)
+    recipe = {"model": identity(loaded), **plan.recipe(null)}
+    if plan.folder is not None and (plan.folder / CARD).exists():
+        return _read_finished(plan.folder, recipe, plan)
+    job = _job(plan, loaded, null)
     passes = Passes(
-        corpus=asked.corpus,
-        shard_size=asked.shard_size,
+        corpus=plan.corpus,
+        shard_size=plan.shard_size,
         # elsewhere a model given by name is loaded by name, and one that is at hand travels
-        model=model if not asked.is_local and isinstance(model, str) else loaded,
-        engine=asked.engine,
-        store=Store(asked.unfinished, "survey", recipe),
+        model=model if not plan.is_local and isinstance(model, str) else loaded,
+        engine=plan.engine,
+        store=Store(plan.unfinished, "survey", recipe),
         count=1 + any(kind.second_pass is not None for kind in job.statistics.values()),
         watch=watch,
     )
@@ -218,43 +218,43 @@ def measure_corpus(model: Any, asked: Asked, watch: Watch | None) -> Survey:
         shape = ShardWorker(loaded, job).shape
     if first.totals["sentences"] == 0:
         passes.store.clear()
-        raise BadInput(_nothing_found(first, asked.corpus))
+        raise BadInput(_nothing_found(first, plan.corpus))
     tables, by_layer = _tables(groups)
-    if asked.choice.wants_roles:
+    if plan.choice.wants_roles:
         tables[ROLES] = roles(tables)
-    if asked.choice.wants_role_exemplars:
+    if plan.choice.wants_role_exemplars:
         with _threads_restored():
-            tables[ROLE_EXEMPLARS] = _cases(loaded, job, asked.corpus, tables[ROLES])
+            tables[ROLE_EXEMPLARS] = _cases(loaded, job, plan.corpus, tables[ROLES])
     read = {**first.totals, "longest": first.longest, "skipped": dict(first.skipped)}
-    read |= {"warnings": _warnings(null, first.longest), "left_out": asked.choice.left_out}
+    read |= {"warnings": _warnings(null, first.longest), "left_out": plan.choice.left_out}
     read["corpus_fingerprint"] = passes.fingerprint
     # each worker has checked its own copy of the model, with differences of its own
     made = {name: value for name, value in card_of(loaded.model).items() if name != "verified"}
     result = Survey(tables, by_layer, {**made, **recipe, **vars(shape), **read})
-    if asked.folder is not None:
-        result.save(asked.folder)
+    if plan.folder is not None:
+        result.save(plan.folder)
         passes.store.clear()
     return result
 
 
-def _job(asked: Asked, model: InstrumentedModel, null: Null) -> Job:
+def _job(plan: Plan, model: InstrumentedModel, null: Null) -> Job:
     return Job(
-        statistics=asked.choice.statistics,
+        statistics=plan.choice.statistics,
         null=null,
         stack=self_attention(model),
-        parser=asked.corpus.parser,
-        needs=asked.choice.needs,
-        tokens_per_batch=asked.tokens_per_batch,
-        threads=asked.threads,
+        parser=plan.corpus.parser,
+        needs=plan.choice.needs,
+        tokens_per_batch=plan.tokens_per_batch,
+        threads=plan.threads,
     )
 
 
-def _read_finished(folder: Path, recipe: Mapping[str, Any], asked: Asked) -> Survey:
+def _read_finished(folder: Path, recipe: Mapping[str, Any], plan: Plan) -> Survey:
     """The survey that a folder holds, if it is the one that is asked for."""
     finished = Survey.load(folder)
     check_recipe(folder, "survey", finished.card, recipe)
     # the corpus is read only if nothing else differs
-    now = corpus_fingerprint(asked.corpus, asked.shard_size)
+    now = corpus_fingerprint(plan.corpus, plan.shard_size)
     check_recipe(folder, "survey", finished.card, {"corpus_fingerprint": now})
     Store(folder / UNFINISHED, "survey", {}).clear()
     return finished

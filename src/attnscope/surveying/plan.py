@@ -1,4 +1,4 @@
-"""What a survey is asked, checked before a model is there: nobody waits for a model to hear of a slip."""
+"""The survey and its plan: what is asked is checked before a model is loaded, so nobody waits to hear of a slip."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,76 @@ from typing import Any
 import torch
 
 from ..corpora import named_file
-from ..engine import UNFINISHED, Engine, check_recipe, check_workers, checked_folder, recipe_in
+from ..engine import UNFINISHED, Engine, check_recipe, checked_folder, recipe_in
 from ..engine import engine as engine_named
-from ..errors import BadInput, check_number
-from ..statistics import NEEDED, PARSE, ROLE_EXEMPLARS, ROLES, STATISTICS, TAGS, Null, checked_null
+from ..errors import BadInput, check_number, check_workers
+from ..progress import Watch
+from ..record.schema import checked
+from ..statistics import NEEDED, PARSE, ROLE_EXEMPLARS, ROLES, STATISTICS, TAGS, Need, Null, checked_null
 from ..syntax import Corpus, sentences_of
+from .result import Survey
 from .storage import CARD, read_card
+
+TOKENS_PER_BATCH = 2048
+
+
+@checked
+def survey(
+    model: Any,
+    corpus: Any,
+    statistics: str | Sequence[str | type[Any]] | None = None,
+    engine: str | Engine = "local",
+    out: str | Path | None = None,
+    resume: bool = False,
+    *,
+    null: str | Sequence[int] | None = None,
+    parser: Any = None,
+    limit: int | None = None,
+    data: str | Path | None = None,
+    shard_size: int | None = None,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+    threads: int | None = None,
+    engine_options: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Survey:
+    """What each head of a model does over a corpus, exactly, without ever holding its attention.
+
+    `model` is a loaded model, or a name or folder. `corpus` is a CoNLL-U, text or JSON-lines file, "demo", a data set
+    of `CORPORA` ("ud_ewt", "ud_ewt:dev") or of the Hugging Face hub by its name, or any iterable of sentences, texts or
+    lists of words; `parser` names the spaCy model that parses texts. `statistics` are names of
+    `STATISTICS`, "roles", or classes; by default all that the corpus has the annotation for. `null` says what is left
+    out as null attention: "first", "special", "none" or positions; by default the first token of causal models and the
+    special tokens of others.
+
+    With a folder `out` every shard of `shard_size` texts is kept when it is done, and `resume` goes on from there to
+    the very same tables. `engine` is "local", "cores" or "ray". The result has the same bits for any engine and any
+    number of workers on machines of one kind, as long as the `threads` of each are as many. `watch` is told of progress
+    after every shard.
+    """
+    plan = plan_survey(
+        corpus,
+        statistics,
+        engine,
+        out,
+        resume=resume,
+        null=null,
+        parser=parser,
+        limit=limit,
+        data=data,
+        shard_size=shard_size,
+        tokens_per_batch=tokens_per_batch,
+        threads=threads,
+        engine_options=engine_options,
+    )
+    from .passes import measure_corpus
+
+    return measure_corpus(model, plan, watch)
+
 
 # Which statistics are taken: those that were named, or all that the corpus has the annotation for.
 
 
-MEANINGS = {TAGS: "parts of speech", PARSE: "heads and relations"}
+MEANINGS: dict[Need, str] = {TAGS: "parts of speech", PARSE: "heads and relations"}
 OUR_NAMES: dict[Any, str] = {kind: name for name, kind in STATISTICS.items()}
 
 Kinds = dict[str, type[Any]]
@@ -27,7 +86,7 @@ Kinds = dict[str, type[Any]]
 
 @dataclass(frozen=True)
 class Choice:
-    """The statistics of a survey by name, whether roles are told from them, and what the corpus did not allow."""
+    """The statistics of a survey by name, whether roles are derived from them, and what the corpus did not allow."""
 
     statistics: Kinds
     wants_roles: bool
@@ -46,7 +105,7 @@ class Choice:
         return self.wants_roles and "exemplars" in self.statistics
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The annotation that every sentence must have."""
         return frozenset(need for kind in self.statistics.values() for need in kind.needs)
 
@@ -86,7 +145,7 @@ def chosen_statistics(named: tuple[Kinds, bool] | None, corpus: Corpus) -> Choic
     return Choice(chosen, wants_roles, {})
 
 
-def _meaning(needs: Sequence[str]) -> str:
+def _meaning(needs: Sequence[Need]) -> str:
     return " and ".join(MEANINGS[need] for need in needs)
 
 
@@ -105,7 +164,7 @@ def _named(one: Any) -> tuple[str, type[Any]]:
 
 
 def _annotation(corpus: Corpus) -> set[str]:
-    """What the first sentence has; a parser that cannot be loaded is told here, before anything is written.
+    """What the first sentence has; a parser that cannot be loaded is reported here, before anything is written.
 
     Later sentences that have less are skipped and counted, as are all that a model cannot read.
     """
@@ -121,8 +180,8 @@ MOST_IN_SHARD = 2**31
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a survey is asked, all but the model."""
+class Plan:
+    """All that a survey is to do, but for the model."""
 
     choice: Choice
     corpus: Corpus
@@ -156,7 +215,7 @@ class Asked:
         }
 
 
-def checked(
+def plan_survey(
     corpus: Any,
     statistics: Sequence[str | type[Any]] | None,
     engine: str | Engine,
@@ -171,10 +230,10 @@ def checked(
     tokens_per_batch: int,
     threads: int | None,
     engine_options: Mapping[str, Any] | None,
-) -> Asked:
-    """What is asked, if it can be done as far as can be told without the model; the arguments are those of `survey`."""
+) -> Plan:
+    """The plan, if it can be done as far as is known without the model; the arguments are those of `survey`."""
     folder = None if out is None else checked_folder(Path(out), "survey", resume=resume, finished=CARD)
-    said_null = None if null is None else checked_null(null)
+    null_rule = None if null is None else checked_null(null)
     check_number("tokens_per_batch", tokens_per_batch, 1)
     if limit is not None:
         check_number("limit", limit, 0, MOST_IN_SHARD)
@@ -185,24 +244,24 @@ def checked(
     on_engine = _with_options(engine, of_each, engine_options)
     named = named_statistics(statistics)
     source = source_of(corpus, parser, limit, data)
-    asked = Asked(
+    plan = Plan(
         choice=chosen_statistics(named, source),
         corpus=source,
         engine=on_engine,
         is_local=engine == "local",
         folder=folder,
-        null=said_null,
+        null=null_rule,
         limit=limit,
         shard_size=shard_size or usual_shard_size(source.size),
         tokens_per_batch=tokens_per_batch,
         threads=of_each,
     )
-    _check_begun(asked)
-    return asked
+    _check_begun(plan)
+    return plan
 
 
 def source_of(corpus: Any, parser: Any, limit: int | None, data: str | Path | None) -> Corpus:
-    """The corpus; a data set that is known by name is found where the data lies ("ud_ewt", "ud_ewt:dev")."""
+    """The corpus; a data set that is known by name is found in its folder ("ud_ewt", "ud_ewt:dev")."""
     path, kind = named_file(corpus, data) or (corpus, None)
     return sentences_of(path, parser=parser, limit=limit, kind=kind)
 
@@ -214,25 +273,25 @@ def usual_shard_size(corpus_size: int | None) -> int:
     return min(max(corpus_size // SHARDS, SMALLEST_SHARD), LARGEST_SHARD)
 
 
-def _check_begun(asked: Asked) -> None:
+def _check_begun(plan: Plan) -> None:
     """What the folder holds must be the same survey, as far as is known without the model."""
-    if asked.folder is None or not asked.folder.exists():
+    if plan.folder is None or not plan.folder.exists():
         return
-    theirs = read_card(asked.folder) if (asked.folder / CARD).exists() else recipe_in(asked.folder / UNFINISHED)
+    theirs = read_card(plan.folder) if (plan.folder / CARD).exists() else recipe_in(plan.folder / UNFINISHED)
     if theirs is not None:
-        ours = asked.recipe(asked.null)
-        if asked.null is None:
+        ours = plan.recipe(plan.null)
+        if plan.null is None:
             del ours["null"]
-        check_recipe(asked.folder, "survey", theirs, ours)
+        check_recipe(plan.folder, "survey", theirs, ours)
 
 
 def _with_options(engine: str | Engine, threads: int, options: Mapping[str, Any] | None) -> Engine:
-    """The engine with what it is told beyond the work; more threads than one are no matter of the local one."""
-    told = dict(options or {})
-    if engine == "local" and told:
-        raise BadInput(f"The local engine takes no options, but {', '.join(told)} were given.")
+    """The engine with what it is given beyond the work; more threads than one are no matter of the local one."""
+    given = dict(options or {})
+    if engine == "local" and given:
+        raise BadInput(f"The local engine takes no options, but {', '.join(given)} were given.")
     if engine in ("cores", "ray"):
-        told.setdefault("threads", threads)
-    if engine == "cores" and "address" in told:
+        given.setdefault("threads", threads)
+    if engine == "cores" and "address" in given:
         raise BadInput("The engine cores has no address: it is this machine.")
-    return partial(engine_named(engine), **told) if told else engine_named(engine)
+    return partial(engine_named(engine), **given) if given else engine_named(engine)

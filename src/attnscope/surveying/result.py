@@ -26,7 +26,7 @@ HEADS, TOLD_APART = ("layer", "head", "value"), ("exemplars", "role_exemplars", 
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class StatisticTable:
     """One statistic of a survey."""
 
     name: str
@@ -62,10 +62,10 @@ class Survey:
     def __post_init__(self) -> None:
         check_fields(self, {})
 
-    def __getitem__(self, name: str) -> Measured:
+    def __getitem__(self, name: str) -> StatisticTable:
         if name not in self.tables:
             raise BadInput(f"This survey has no {name!r}: it has {', '.join(self.tables)}.")
-        return Measured(name, self.tables[name], self.layer_tables.get(name))
+        return StatisticTable(name, self.tables[name], self.layer_tables.get(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tables)
@@ -153,7 +153,7 @@ class Survey:
 
 
 def _schema_of_empty(table: pd.DataFrame) -> Any:
-    """The types of a table without rows: where they cannot be told from values, texts, or lists of them for tokens."""
+    """The types of a table without rows: where the values do not show them, texts, or lists of them for tokens."""
     import pyarrow as pa
 
     schema = pa.Schema.from_pandas(table, preserve_index=False)

@@ -12,12 +12,12 @@ from ..capture import InstrumentedModel, load
 from ..capture.checkpoints import embedding_count
 from ..capture.encoding import Encoded, encode
 from ..capture.hub_model import HubModel
-from ..capture.streaming import Shape, body_of, shape_of, stream
+from ..capture.hugging_face import Shape, body_of, shape_of, stream
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.words import readable
-from ..statistics import PARSE, TAGS, Frame, Null, Reading, observer
-from ..statistics.reading import first_counted
+from ..statistics import PARSE, TAGS, Frame, Need, Null, Reading, observer
+from ..statistics.batch import first_counted
 from ..syntax import Parser, Sentence, Unaligned, words_of_tokens
 
 PLACES = 2**32
@@ -26,13 +26,13 @@ PLACES = 2**32
 
 @dataclass(frozen=True)
 class Job:
-    """What every shard of a pass is asked. It travels to the workers, so it holds nothing but plain things."""
+    """What every shard of a pass is to do. It travels to the workers, so it holds nothing but plain things."""
 
     statistics: Mapping[str, type[Any]]
     null: Null
     stack: Stack
     parser: str | None
-    needs: frozenset[str]
+    needs: frozenset[Need]
     tokens_per_batch: int
     threads: int
     before: Mapping[str, Any] = field(default_factory=dict)
@@ -154,7 +154,7 @@ def _cut_text(encoded: Encoded, length: int) -> Encoded:
 # A sentence as a model reads it: every word finds its tokens, or the reason why not is counted.
 
 
-def read_sentence(reader: HubModel, sentence: Sentence, place: int, needs: frozenset[str]) -> tuple[Reading, Encoded]:
+def read_sentence(reader: HubModel, sentence: Sentence, place: int, needs: frozenset[Need]) -> tuple[Reading, Encoded]:
     """The tokens of a sentence with the word of each; raises `Unaligned` with a reason that can be counted."""
     if TAGS in needs and sentence.tags is None:
         raise Unaligned("it has no parts of speech")

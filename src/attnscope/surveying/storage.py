@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import BadInput
-from ..record.schema import Count, Label, Named, Words, card_from_json, json_of, shown, told
+from ..record.schema import Count, Label, Named, Words, card_from_json, json_of, quote, reason_of
 from ..statistics import ROLES
 
 TABLES, CARD, BY_LAYER = "tables", "survey.json", "_by_layer"
@@ -97,7 +97,7 @@ def _table(path: Path, columns: Sequence[str], card: Mapping[str, Any]) -> pd.Da
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"{path} is damaged, or no Parquet table ({told(error)}).") from None
+        raise BadInput(f"{path} is damaged, or no Parquet table ({reason_of(error)}).") from None
     if missing := [column for column in columns if column not in table]:
         raise BadInput(f"{path} has no column {missing[0]!r}; it is damaged, or was not written by attnscope.")
     _check_columns(path, table, card)
@@ -115,7 +115,7 @@ def _check_size(path: Path) -> None:
         raise BadInput(f"{path} has {len(names)} columns, or several of one name: it is no table of a survey.")
     for name, kind in zip(names, file.schema_arrow.types, strict=True):
         if not _is_ours(name, kind):
-            raise BadInput(f"{path}: the column {shown(name)} holds {kind}, which no table of a survey does.")
+            raise BadInput(f"{path}: the column {quote(name)} holds {kind}, which no table of a survey does.")
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     cells = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
     if cells > MOST_CELLS or not 0 <= file.metadata.num_rows <= MOST_CELLS:

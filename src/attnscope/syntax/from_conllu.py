@@ -198,7 +198,7 @@ def _library() -> Any:
     return conllu
 
 
-# Penn's tags of English words, told from what Universal Dependencies say of them.
+# Penn's tags of English words, derived from what Universal Dependencies say of them.
 
 
 Features = Mapping[str, str | None]
@@ -216,7 +216,7 @@ PLAIN = {
     "SYM": "SYM",
     "X": "FW",
 }
-"""Parts of speech that have one tag here, whatever their features: Penn's finer ones cannot be told from them."""
+"""Parts of speech that have one tag here, whatever their features: Penn's finer ones do not follow from them."""
 NOUNS = {"NOUN": "NN", "PROPN": "NNP"}
 QUALITIES = {"ADJ": "JJ", "ADV": "RB"}
 DEGREES = {"Cmp": "R", "Sup": "S"}

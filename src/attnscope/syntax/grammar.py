@@ -4,25 +4,201 @@ A sentence such as "the key to the cabinets that the men like is rusty ." asks w
 "key" in mind past the attractors "cabinets" and "men".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any, TypeVar
 
 from . import lexicon
 from .lexicon import PLURAL, SINGULAR
-from .phrases import (
-    Node,
-    chance,
-    clause,
-    coordination,
-    modified,
-    name,
-    pick,
-    place,
-    simple_coordination,
-    simple_noun_phrase,
-)
 from .sentence import Sentence
+
+# The rules of the grammar: noun phrases, what modifies them, and clauses, each drawn at random with its parse.
+
+
+Option = TypeVar("Option")
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A word and the phrases that depend on it, left and right in their order, each with its relation."""
+
+    word: str
+    tag: str
+    before: "tuple[tuple[str, Node], ...]" = ()
+    after: "tuple[tuple[str, Node], ...]" = ()
+    number: str = ""  # of nouns and of pronouns that have one
+    kind: str = ""  # of nouns: a key of `lexicon.NOUNS`
+
+    @property
+    def agreement(self) -> str:
+        """The number of a verb whose subject this is: a coordination is plural."""
+        return PLURAL if any(relation == "conj" for relation, _ in self.after) else self.number
+
+    def in_order(self, relation: str = "root", head: "Node | None" = None) -> "Iterator[tuple[Node, str, Node | None]]":
+        """Yield (node, relation, head) for every word of the phrase, from left to right."""
+        for dependent_relation, dependent in self.before:
+            yield from dependent.in_order(dependent_relation, self)
+        yield self, relation, head
+        for dependent_relation, dependent in self.after:
+            yield from dependent.in_order(dependent_relation, self)
+
+
+Dependents = tuple[tuple[str, Node], ...]
+
+
+def pick(dice: Random, options: Sequence[Option]) -> Option:
+    """One of the options. Uses `random()` alone, the only draw that Python promises never to change."""
+    return options[int(dice.random() * len(options))]
+
+
+def chance(dice: Random, percent: int) -> bool:
+    """True in so many of a hundred draws."""
+    return dice.random() * 100 < percent
+
+
+def simple_noun_phrase(dice: Random, kind: str, number: str, determiners: dict[str, tuple[str, ...]]) -> Node:
+    """A determiner, perhaps a numeral and an adjective, and a noun."""
+    singular, plural = pick(dice, lexicon.NOUNS[kind])
+    noun = singular if number == SINGULAR else plural
+    word = pick(dice, determiners[number])
+    inner: Dependents = ()
+    if number == PLURAL and word in lexicon.COUNTABLE_AFTER and chance(dice, 15):
+        inner += (("nummod", Node(pick(dice, lexicon.NUMERALS), "NUM")),)
+    if chance(dice, 20):
+        inner += (("amod", Node(pick(dice, lexicon.ADJECTIVES[kind]), "ADJ")),)
+    following = inner[0][1].word if inner else noun
+    return Node(noun, "NOUN", (*_determiner(word, following), *inner), number=number, kind=kind)
+
+
+def _determiner(word: str, following: str) -> Dependents:
+    if word == lexicon.BARE:
+        return ()
+    if word == lexicon.ARTICLE:
+        return (("det", Node("an" if following[0] in "aeiou" else "a", "DET")),)
+    if word in lexicon.POSSESSIVES:
+        return (("nmod:poss", Node(word, "PRON")),)
+    if word in lexicon.COUNTING_ADJECTIVES:  # "many keys": an adjective in English UD
+        return (("amod", Node(word, "ADJ")),)
+    return (("det", Node(word, "DET")),)
+
+
+def coordination(first: Node, second: Node, preconjunction: bool) -> Node:
+    """`first and second`, or `both first and second`; UD makes the first conjunct the head."""
+    both: Dependents = (("cc:preconj", Node(lexicon.PRECONJUNCTION, "CCONJ")),) if preconjunction else ()
+    second = replace(second, before=(("cc", Node(lexicon.CONJUNCTION, "CCONJ")), *second.before))
+    return replace(first, before=(*both, *first.before), after=(*first.after, ("conj", second)))
+
+
+def simple_coordination(dice: Random, kind: str, preconjunction: bool) -> Node:
+    """Two noun phrases of one kind and any numbers, with nothing after their nouns."""
+    first, second = (
+        simple_noun_phrase(dice, kind, pick(dice, (SINGULAR, PLURAL)), lexicon.PLAIN_DETERMINERS) for _ in range(2)
+    )
+    return coordination(first, second, preconjunction)
+
+
+def name(dice: Random) -> Node:
+    """A person's name."""
+    return Node(pick(dice, lexicon.NAMES), "PROPN", number=SINGULAR, kind="person")
+
+
+def noun_phrase(dice: Random, depth: int) -> Node:
+    """A noun phrase for after a preposition or a verb: modified up to `depth` deep, coordinated, a name or a pronoun.
+
+    A coordination here always says "both": in "the key to the cabinet and the door" nobody could tell whether the door
+    is a second subject, and with it the number of the verb.
+    """
+    kind, number = pick(dice, ("person", "animal", "thing", "thing")), pick(dice, (SINGULAR, PLURAL))
+    if chance(dice, 10):
+        return simple_coordination(dice, kind, preconjunction=True)
+    if chance(dice, 6):
+        return name(dice)
+    if chance(dice, 5):
+        return Node(pick(dice, lexicon.OBJECT_PRONOUNS[number]), "PRON", number=number, kind="person")
+    return modify(dice, simple_noun_phrase(dice, kind, number, lexicon.DETERMINERS), depth)
+
+
+def modify(dice: Random, noun: Node, depth: int) -> Node:
+    """The noun with a prepositional phrase, a relative clause, both or none after it."""
+    if depth > 0 and chance(dice, 70):
+        phrase = prepositional_phrase(dice, noun_phrase(dice, depth - 1), linked=chance(dice, 50))
+        noun = replace(noun, after=(("nmod", phrase),))
+    if depth > 0 and chance(dice, 45):
+        noun = replace(noun, after=(*noun.after, ("acl:relcl", relative_clause(dice, noun, depth - 1))))
+    return noun
+
+
+def prepositional_phrase(dice: Random, noun: Node, linked: bool) -> Node:
+    """The noun phrase with a preposition before it, one that links two nouns or one that tells a place."""
+    prepositions = lexicon.LINK_PREPOSITIONS if linked else lexicon.PLACE_PREPOSITIONS[noun.kind]
+    return replace(noun, before=(("case", Node(pick(dice, prepositions), "ADP")), *noun.before))
+
+
+def relative_clause(dice: Random, noun: Node, depth: int) -> Node:
+    """A clause about the noun, which is its subject ("that opens the doors") or its object ("that the men like")."""
+    if chance(dice, 50):
+        pronoun = Node(pick(dice, lexicon.RELATIVE_PRONOUNS[noun.kind]), "PRON")
+        return clause(dice, (("nsubj", pronoun),), noun.kind, noun.number, depth)
+    subject = relative_subject(dice, depth)
+    # "the key to the door the men like" would be about the door, so what stands apart from its noun says "that".
+    that: Dependents = (("obj", Node("that", "PRON")),) if noun.after or chance(dice, 50) else ()
+    verb = _form(pick(dice, lexicon.TRANSITIVE_VERBS[subject.kind]), subject.agreement)
+    return Node(verb, "VERB", (*that, ("nsubj", subject), *_adverb_before_verb(dice)))
+
+
+def relative_subject(dice: Random, depth: int) -> Node:
+    """The subject inside an object relative: it has a determiner, so that its beginning shows without "that" too."""
+    kind, number = pick(dice, ("person", "person", "animal")), pick(dice, (SINGULAR, PLURAL))
+    if chance(dice, 20):
+        return Node(pick(dice, lexicon.PERSONAL_PRONOUNS[number]), "PRON", number=number, kind="person")
+    if chance(dice, 10):
+        return name(dice)
+    if chance(dice, 12):
+        return simple_coordination(dice, kind, preconjunction=False)
+    noun = simple_noun_phrase(dice, kind, number, lexicon.PLAIN_DETERMINERS)
+    if depth > 0 and chance(dice, 40):
+        # No relative clause inside: nobody follows "the key the man the dog likes sees".
+        modifier = prepositional_phrase(dice, noun_phrase(dice, 0), linked=chance(dice, 50))
+        return replace(noun, after=(("nmod", modifier),))
+    return noun
+
+
+def clause(dice: Random, before: Dependents, kind: str, number: str, depth: int) -> Node:
+    """A verb or copula that agrees with `number`, with what follows it; `before` holds the subject and what leads it.
+
+    The root is the verb, or with a copula the predicate, as UD has it.
+    """
+    before += _adverb_before_verb(dice)
+    copula = ("cop", Node(lexicon.COPULA[number], "AUX"))
+    form = pick(dice, ("transitive", "transitive", "intransitive", "adjective", "place"))
+    if form == "transitive":
+        verb = _form(pick(dice, lexicon.TRANSITIVE_VERBS[kind]), number)
+        return Node(verb, "VERB", before, (("obj", noun_phrase(dice, depth)),))
+    if form == "intransitive":
+        verb = _form(pick(dice, lexicon.INTRANSITIVE_VERBS[kind]), number)
+        if chance(dice, 50):
+            return Node(verb, "VERB", before, (("advmod", Node(pick(dice, lexicon.CLOSING_ADVERBS), "ADV")),))
+        return Node(verb, "VERB", before, (("obl", place(dice, depth)),))
+    if form == "adjective":
+        return Node(pick(dice, lexicon.ADJECTIVES[kind]), "ADJ", (*before, copula))
+    predicate = place(dice, depth)
+    return replace(predicate, before=(*before, copula, *predicate.before))
+
+
+def place(dice: Random, depth: int) -> Node:
+    """Where something is: "in the garden"."""
+    return prepositional_phrase(dice, noun_phrase(dice, depth), linked=False)
+
+
+def _adverb_before_verb(dice: Random) -> Dependents:
+    return (("advmod", Node(pick(dice, lexicon.FREQUENCY_ADVERBS), "ADV")),) if chance(dice, 15) else ()
+
+
+def _form(verb: tuple[str, str], number: str) -> str:
+    plural, singular = verb
+    return plural if number == PLURAL else singular
+
 
 LONGEST = 30  # words; longer draws are thrown away
 
@@ -71,31 +247,17 @@ def agreement_sentences(seed: int) -> Iterator[AgreementSentence]:
 
 def vocabulary() -> tuple[str, ...]:
     """Every word form that the grammar can make, sorted."""
-    words = {"an", lexicon.COMMA, lexicon.FULL_STOP, lexicon.CONJUNCTION, lexicon.PRECONJUNCTION}
-    for table in (lexicon.NOUNS, lexicon.TRANSITIVE_VERBS, lexicon.INTRANSITIVE_VERBS):
-        words.update(form for forms_by_kind in table.values() for forms in forms_by_kind for form in forms)
-    for choices in (
-        lexicon.DETERMINERS,
-        lexicon.PERSONAL_PRONOUNS,
-        lexicon.OBJECT_PRONOUNS,
-        lexicon.INDEFINITE_PRONOUNS,
-        lexicon.RELATIVE_PRONOUNS,
-        lexicon.ADJECTIVES,
-        lexicon.PLACE_PREPOSITIONS,
-    ):
-        words.update(form for forms in choices.values() for form in forms)
-    for forms in (
-        lexicon.NAMES,
-        lexicon.NUMERALS,
-        lexicon.COPULA.values(),
-        lexicon.LINK_PREPOSITIONS,
-        lexicon.FREQUENCY_ADVERBS,
-        lexicon.CLOSING_ADVERBS,
-        lexicon.OPENING_ADVERBS,
-        lexicon.SUBORDINATORS,
-    ):
-        words.update(forms)
-    return tuple(sorted(words - {lexicon.BARE}))
+    tables = [table for name, table in vars(lexicon).items() if name.isupper() and name not in ("SINGULAR", "PLURAL")]
+    return tuple(sorted({"an", *_forms(tables)} - {lexicon.BARE}))
+
+
+def _forms(words: Any) -> Iterator[str]:
+    """The words in a nest of tables and lists."""
+    if isinstance(words, str):
+        yield words
+    else:
+        for inner in words.values() if isinstance(words, Mapping) else words:
+            yield from _forms(inner)
 
 
 def _sentence(dice: Random) -> Node:
@@ -117,11 +279,11 @@ def _subject(dice: Random) -> Node:
         return name(dice)
     if chance(dice, 4) and kind in lexicon.INDEFINITE_PRONOUNS:
         pronoun = pick(dice, lexicon.INDEFINITE_PRONOUNS[kind])
-        return modified(dice, Node(pronoun, "PRON", number=SINGULAR, kind=kind), depth=2)
+        return modify(dice, Node(pronoun, "PRON", number=SINGULAR, kind=kind), depth=2)
     if chance(dice, 12):
         return _coordinated_subject(dice, kind)
     noun = simple_noun_phrase(dice, kind, number, lexicon.DETERMINERS)
-    return modified(dice, noun, depth=pick(dice, (0, 1, 2, 3, 3, 3)))
+    return modify(dice, noun, depth=pick(dice, (0, 1, 2, 3, 3, 3)))
 
 
 def _coordinated_subject(dice: Random, kind: str) -> Node:
@@ -137,7 +299,7 @@ def _coordinated_subject(dice: Random, kind: str) -> Node:
         simple_noun_phrase(dice, kind, pick(dice, (SINGULAR, PLURAL)), lexicon.PLAIN_DETERMINERS) for _ in range(2)
     )
     return coordination(
-        modified(dice, first, depth=1) if preconjunction else first, modified(dice, second, depth=1), preconjunction
+        modify(dice, first, depth=1) if preconjunction else first, modify(dice, second, depth=1), preconjunction
     )
 
 

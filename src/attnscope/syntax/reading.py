@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from ..errors import BadInput, check_number, is_text
 from .from_conllu import read_conllu
@@ -22,7 +22,8 @@ DEMO = "demo"
 DEMO_SENTENCES = 1_000
 """How many sentences "demo" is unless a limit says otherwise; the grammar itself has no end."""
 
-READERS: dict[str, Callable[[Path], Items]] = {
+FileKind = Literal["conllu", "csv", "jsonl", "table", "text", "wikitext"]
+READERS: dict[FileKind, Callable[[Path], Items]] = {
     "conllu": read_conllu,
     "csv": read_csv,
     "jsonl": read_jsonl,
@@ -30,8 +31,8 @@ READERS: dict[str, Callable[[Path], Items]] = {
     "text": read_text,
     "wikitext": wikitext_lines,
 }
-SUFFIXES = {".conllu": "conllu", ".csv": "csv", ".jsonl": "jsonl", ".tsv": "table", ".txt": "text"}
-COUNTED: dict[str, Callable[[str], bool]] = {
+SUFFIXES: dict[str, FileKind] = {".conllu": "conllu", ".csv": "csv", ".jsonl": "jsonl", ".tsv": "table", ".txt": "text"}
+COUNTED: dict[FileKind, Callable[[str], bool]] = {
     "conllu": lambda line: line.startswith("1\t"),
     "jsonl": lambda line: bool(line.strip()),
     "table": lambda line: bool(line.strip()) and COLUMN not in line.split("\t"),
@@ -173,7 +174,7 @@ def _check_name(name: str) -> None:
 def _from_dataset(corpus: object, split: str | None, column: str | None) -> Corpus:
     """A data set by name or loaded; split and column are said apart or in the name."""
     named = isinstance(corpus, str | Path)
-    said = DatasetName.parsed(str(corpus)) if named else DatasetName(f"a data set ({type(corpus).__name__})")
+    said = DatasetName.parse(str(corpus)) if named else DatasetName(f"a data set ({type(corpus).__name__})")
     for what, apart, within in (("split", split, said.split), ("column", column, said.column)):
         if apart is not None and within is not None and apart != within:
             raise BadInput(f"The name {str(corpus)!r} has a {what} of its own: leave out {what}={apart!r}.")
@@ -195,7 +196,7 @@ def _file(corpus: object, kind: str | None) -> Path | None:
     if not isinstance(corpus, str | Path):
         return None
     path = Path(corpus)
-    means_a_file = kind is not None or _suffix(path) in SUFFIXES or not DatasetName.parsed(str(corpus)).is_possible
+    means_a_file = kind is not None or _suffix(path) in SUFFIXES or not DatasetName.parse(str(corpus)).is_possible
     return path if path.is_file() or (means_a_file and not path.is_dir()) else None
 
 
@@ -206,13 +207,13 @@ def _suffix(path: Path) -> str:
 def _from_file(path: Path, kind: str | None, limit: int | None) -> Corpus:
     if not path.is_file():
         raise BadInput(f"There is no file {str(path)!r}: {WHAT}.")
-    kind = kind or SUFFIXES.get(_suffix(path))
-    if kind not in READERS:
+    written = cast("FileKind", kind or SUFFIXES.get(_suffix(path)))
+    if written not in READERS:
         raise BadInput(
             f"How {path} is written is not known: let its name end in {', '.join(SUFFIXES)} (or these and .gz), "
             f"or say which kind it is: {', '.join(READERS)}."
         )
-    read, begins = READERS[kind], COUNTED.get(kind)
+    read, begins = READERS[written], COUNTED.get(written)
     if begins is None:
         return Corpus(path.name, None, None, lambda: read(path))
     size = sum(1 for _ in islice((line for _, line in numbered_lines(path) if begins(line)), limit))
@@ -290,9 +291,9 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 class DatasetName:
     """What the name of a data set says.
 
-    >>> DatasetName.parsed("stanfordnlp/imdb:test#review")
+    >>> DatasetName.parse("stanfordnlp/imdb:test#review")
     DatasetName(name='stanfordnlp/imdb', configuration=None, split='test', column='review')
-    >>> DatasetName.parsed("Salesforce/wikitext:wikitext-2-raw-v1:test").configuration
+    >>> DatasetName.parse("Salesforce/wikitext:wikitext-2-raw-v1:test").configuration
     'wikitext-2-raw-v1'
     """
 
@@ -302,7 +303,7 @@ class DatasetName:
     column: str | None = None
 
     @classmethod
-    def parsed(cls, text: str) -> "DatasetName":
+    def parse(cls, text: str) -> "DatasetName":
         """The parts of a name; a folder of just this name is taken as it is."""
         found = None if Path(text).is_dir() else PARTS.fullmatch(text)
         return cls(text) if found is None else cls(**found.groupdict())
@@ -313,7 +314,7 @@ class DatasetName:
         return Path(self.name).is_dir() or HUB_NAME.fullmatch(self.name) is not None
 
     def __str__(self) -> str:
-        """What is read, in words, without the place where a folder lies: results tell no paths."""
+        """What is read, in words, without the path of a folder: results hold no paths."""
         name = Path(self.name).resolve().name if Path(self.name).is_dir() else self.name
         name = name if self.configuration is None else f"{name}:{self.configuration}"
         name = name if self.split is None else f"{name}, {self.split}"

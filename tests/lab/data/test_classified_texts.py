@@ -8,10 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attnscope.corpora import CORPORA
 from attnscope.errors import BadInput
-from attnscope.lab.data import CLASSIFIED, ClassifiedTexts, synthetic_polarity, text_statistics, toy_polarity
-from attnscope.lab.data.classified import classified_texts, imdb, shuffled_parts, sst_binary, words_of
-from attnscope.lab.data.newsgroups import newsgroups_sports, newsgroups_three, own_text, posting_words
+from attnscope.lab.data import (
+    CLASSIFIED,
+    WORD_LEVEL,
+    ClassifiedTexts,
+    synthetic_polarity,
+    text_statistics,
+    toy_polarity,
+)
+from attnscope.lab.data.classified import classified_texts, own_text, posting_words, shuffled_parts, words_of
+from attnscope.lab.data.labelled import LAYOUTS, Labelled, labelled_splits, read_data_set
 
 POSTING = """From: someone@somewhere (Some One)
 Subject: Re: the game
@@ -92,13 +100,14 @@ def test_postings_are_the_same_as_scikit_learn_leaves_them() -> None:
 
 
 def test_sst_from_a_folder_of_trees(tmp_path: Path) -> None:
+    (tmp_path / "sst").mkdir()
     for part, lines in {
         "train": "(3 (2 Well-made) (4 !))\n(2 (2 So) (2 so))\n",
         "dev": "(0 Bad)\n",
         "test": "(1 (2 Not) (3 good))\n(4 (2 .) (2 .))\n",
     }.items():
-        (tmp_path / f"{part}.txt").write_text(lines)
-    texts = sst_binary(data=tmp_path)
+        (tmp_path / "sst" / f"{part}.txt").write_text(lines)
+    texts = CLASSIFIED["sst"](tmp_path)
     assert decoded(texts, "train") == [["well", "made"]]
     assert decoded(texts, "test") == [["not", "good"]]
     assert [packed.labels.tolist() for packed in (texts.train, texts.dev, texts.test)] == [[1], [0], [0]]
@@ -114,13 +123,27 @@ def test_imdb_from_tables(tmp_path: Path) -> None:
         rows.append("pos\t99\t9\t" + "long " * 400)
         text = "\n".join(["label\tid\trating\ttext", *rows]) + "\n"
         (tmp_path / "imdb" / f"{part}.tsv.gz").write_bytes(gzip.compress(text.encode()))
-    texts = imdb(tmp_path)
+    texts = CLASSIFIED["imdb"](tmp_path)
     assert (len(texts.train), len(texts.dev), len(texts.test)) == (16, 4, 4)
     assert decoded(texts, "test")[0][:4] == ["it", "isn't", "test", "br"]
     assert "long" not in texts.vocabulary
     (tmp_path / "imdb" / "val.tsv.gz").write_bytes(gzip.compress(b"label\tid\trating\ttext\nfine\t1\t2\tx\n"))
     with pytest.raises(BadInput, match=r"Line 2 of .*val.tsv.gz is no review"):
-        imdb(tmp_path)
+        CLASSIFIED["imdb"](tmp_path)
+
+
+def test_every_labelled_row_of_the_table_has_a_reader_and_some_are_learned_from(tmp_path: Path) -> None:
+    labelled = {name: entry.labels for name, entry in CORPORA.items() if entry.labels is not None}
+    assert {labels.layout for labels in labelled.values()} == set(LAYOUTS)
+    for text_set in (*CLASSIFIED.values(), *WORD_LEVEL.values()):
+        assert set(text_set.classes) <= set(labelled[text_set.corpus].classes.values())
+    (tmp_path / "imdb").mkdir()
+    for part in ("train", "val", "test"):
+        (tmp_path / "imdb" / f"{part}.tsv").write_text("label\tid\trating\ttext\nneg\t1\t2\tBad.\npos\t2\t9\tGood!\n")
+    expected = [Labelled("Bad.", "negative"), Labelled("Good!", "positive")]
+    assert labelled_splits("imdb", tmp_path) == dict.fromkeys(("train", "dev", "test"), expected)
+    with pytest.raises(BadInput, match="The texts of ud_ewt have no labels"):
+        next(read_data_set("ud_ewt", "test", tmp_path))
 
 
 def test_newsgroups_from_json_lines(tmp_path: Path) -> None:
@@ -135,15 +158,15 @@ def test_newsgroups_from_json_lines(tmp_path: Path) -> None:
         rows.append({"group": groups[0], "id": "quote", "text": "Subject: x\n\n> nothing of my own"})
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (tmp_path / "20news" / f"{part}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-    texts = newsgroups_sports(tmp_path)
+    texts = CLASSIFIED["20news1"](tmp_path)
     assert text_statistics(texts).iloc[0].tolist()[-3:] == ["64/64", "16/16", "20/20"]
     assert texts.classes == ("baseball", "hockey")
     assert decoded(texts, "dev")[int(np.flatnonzero(texts.dev.labels == 1)[0])] == ["ckey", "qqq"]
-    assert newsgroups_three(tmp_path).classes == ("motorcycles", "medicine", "guns")
-    assert text_statistics(newsgroups_three(tmp_path)).iloc[0]["test"] == "10/10/10"
+    assert CLASSIFIED["20news2"](tmp_path).classes == ("motorcycles", "medicine", "guns")
+    assert text_statistics(CLASSIFIED["20news2"](tmp_path)).iloc[0]["test"] == "10/10/10"
     (tmp_path / "20news" / "test.jsonl.gz").write_bytes(gzip.compress(b'{"group": 3}\n'))
     with pytest.raises(BadInput, match='no JSON with "group" and "text"'):
-        newsgroups_sports(tmp_path)
+        CLASSIFIED["20news1"](tmp_path)
 
 
 def test_sentences_made_up_are_of_the_papers_shape() -> None:

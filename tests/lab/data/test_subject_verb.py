@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.lab.data.subject_verb import AFTER, DISAGREE, NO_NOUN, NOT_PRESENT, Agreement, agreements
+from attnscope.lab.data.linzen import AFTER, DISAGREE, NO_NOUN, NOT_PRESENT, Agreement, agreements
 from attnscope.syntax import Sentence
 
 Parsed = Callable[[str], Sentence]

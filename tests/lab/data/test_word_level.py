@@ -12,14 +12,7 @@ from attnscope.corpora import DATA
 from attnscope.errors import BadInput
 from attnscope.lab.data import WORD_LEVEL, ClassifiedTexts, toy_polarity, yelp
 from attnscope.lab.data.packed import load_texts, save_texts
-from attnscope.lab.data.word_level import (
-    ag_news,
-    amazon,
-    newsgroups_words,
-    sms_spam,
-    word_level_statistics,
-    word_level_texts,
-)
+from attnscope.lab.data.word_level import word_level_statistics, word_level_texts
 from attnscope.reproduce.snell2021.paper import TABLE_9
 
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
@@ -62,20 +55,20 @@ def test_amazon_reviews_are_told_by_their_file_and_long_ones_left_out(tmp_path: 
                 f"<review>\n<title>\nx\n</title>\n<review_text>\n{text}\n</review_text>\n</review>\n" for text in said
             )
             packed(tmp_path / "amazon" / f"{domain}.{label}.review.gz", content)
-    texts = amazon(tmp_path)
+    texts = WORD_LEVEL["amazon"](tmp_path)
     assert (len(texts.train), len(texts.dev)) == (64, 8)
     for part in ("train", "dev"):
         for text, label in zip(decoded(texts, part), getattr(texts, part).labels, strict=True):
             assert text.startswith(f"[BOS] a {('negative', 'positive')[label]} thing number")
     packed(tmp_path / "amazon" / "dvd.negative.review.gz", "<review>\n<title>\nx\n</title>\n</review>\n")
     with pytest.raises(BadInput, match="1 reviews and 0 texts"):
-        amazon(tmp_path)
+        WORD_LEVEL["amazon"](tmp_path)
 
 
 def test_ag_news_is_world_against_business_without_long_numbers(tmp_path: Path) -> None:
     rows = ['"1","Peace in 2004","It took 3 ""long"" years"', '"3","Stocks up","By 45 points"', '"2","Goal","Sports"']
     packed(tmp_path / "ag_news" / "test.csv.gz", "\n".join(rows * 10) + "\n")
-    texts = ag_news(tmp_path)
+    texts = WORD_LEVEL["ag_news"](tmp_path)
     assert (len(texts.train), len(texts.dev)) == (16, 4)
     assert set(zip(decoded(texts, "train"), texts.train.labels.tolist(), strict=True)) == {
         ("[BOS] peace in [UNK] it took 3 long years [EOS]", 0),
@@ -83,19 +76,19 @@ def test_ag_news_is_world_against_business_without_long_numbers(tmp_path: Path) 
     }
     packed(tmp_path / "ag_news" / "test.csv.gz", '"1","Peace"\n')
     with pytest.raises(BadInput, match="Row 1"):
-        ag_news(tmp_path)
+        WORD_LEVEL["ag_news"](tmp_path)
 
 
 def test_messages_are_ham_or_spam(tmp_path: Path) -> None:
     packed(tmp_path / "sms_spam" / "SMSSpamCollection.gz", "ham\tSee you, ok?\nspam\tWIN cash now\n" * 10)
-    texts = sms_spam(tmp_path)
+    texts = WORD_LEVEL["sms"](tmp_path)
     assert (len(texts.train), len(texts.dev), texts.classes) == (16, 4, ("ham", "spam"))
     packed(tmp_path / "sms_spam" / "SMSSpamCollection.gz", "eggs\tSee you\n")
     with pytest.raises(BadInput, match="Line 1"):
-        sms_spam(tmp_path)
+        WORD_LEVEL["sms"](tmp_path)
     packed(tmp_path / "sms_spam" / "SMSSpamCollection.gz", "")
     with pytest.raises(BadInput, match="no texts to learn from"):
-        sms_spam(tmp_path)
+        WORD_LEVEL["sms"](tmp_path)
 
 
 def test_postings_keep_their_headers_and_are_parted_at_low_lines(tmp_path: Path) -> None:
@@ -107,7 +100,7 @@ def test_postings_keep_their_headers_and_are_parted_at_low_lines(tmp_path: Path)
     other = {"group": "sci.med", "id": "9", "text": "Subject: x\n\ny"}
     for part in ("train", "test"):
         packed(tmp_path / "20news" / f"{part}.jsonl.gz", "".join(json.dumps(row) + "\n" for row in [*postings, other]))
-    texts = newsgroups_words(tmp_path)
+    texts = WORD_LEVEL["20news"](tmp_path)
     assert texts.classes == ("baseball", "hockey")
     assert decoded(texts, "train")[1] == "[BOS] subject hockey [UNK] a great game day 7 [EOS]"
     assert texts.dev.labels.tolist() == [0, 1, 0, 1, 0, 1]
@@ -142,7 +135,7 @@ def test_a_data_set_comes_back_from_its_file(tmp_path: Path) -> None:
 def test_real_data_is_like_that_of_the_paper(name: str) -> None:
     place = os.environ.get(DATA)
     if not place or not any((Path(place) / folder).is_dir() for folder in (name, f"{name}_spam")):
-        pytest.skip(f"The data set {name} is not here: set {DATA} to where data sets lie.")
+        pytest.skip(f"The data set {name} is not here: set {DATA} to the folder of data sets.")
     row, paper = word_level_statistics(WORD_LEVEL[name](place)).iloc[0], TABLE_9[name]
     exact = {"20news": ("train_length", "train", "validation_length", "validation"), "sms": ("train_length", "train")}
     for column in exact.get(name, ()):

@@ -28,10 +28,21 @@ from .examples_file import (
     write_examples,
     write_words,
 )
-from .linzen import SUBSET, Item, MarkedVerb, Source, read_subset, sources_of, subset_files
-from .subject_verb import NOUNS, VERBS, Agreement, agreements
+from .linzen import (
+    NOUNS,
+    SUBSET,
+    VERBS,
+    Agreement,
+    Item,
+    MarkedVerb,
+    Source,
+    agreements,
+    read_subset,
+    sources_of,
+    subset_files,
+)
 
-# Sentences that are kept for testing: what of a training text they hold is told, so that it can be left out.
+# Sentences that are kept for testing: what a training text shares with them is left out.
 
 
 SENTENCE = "the sentence is kept for testing"
@@ -139,8 +150,8 @@ def _with_subject(sentence: Sentence, marked: MarkedVerb) -> Agreement:
     """
     tags = [COMMON.get(tag, tag) for tag in sentence.fine_tags or ()]
     tags[marked.verb] = PRESENT[marked.number]
-    told = replace(sentence, fine_tags=tuple(tags))
-    found = (pair for pair in agreements(told) if pair.verb == marked.verb and pair.reason is None)
+    corrected = replace(sentence, fine_tags=tuple(tags))
+    found = (pair for pair in agreements(corrected) if pair.verb == marked.verb and pair.reason is None)
     subject = next((pair.subject for pair in found if pair.number == marked.number), -1)
     return Agreement(subject, marked.verb, marked.number, marked.attractors)
 
@@ -180,8 +191,8 @@ def build_agreement(
     most frequent of all that is read become their tag; `words` is the list of another build to use instead, which a
     test set needs. Examples that stand in Linzen's subset are left out of everything else, where the subset is found.
 
-    The file is JSON lines, packed if it ends in .gz; beside it lie its words and its card. Shards are kept beside it
-    while it grows, and `resume` goes on from them to the very same file.
+    The file is JSON lines, packed if it ends in .gz; beside it are its words and its card. Shards are kept beside it
+    while it grows, and `resume` continues from them to the very same file.
     """
     path = Path(out)
     unfinished = path.with_name(f"{path.name}.unfinished")
@@ -189,7 +200,7 @@ def build_agreement(
     if not sources:
         raise BadInput("Agreement data is built from at least one file or data set.")
     check_number("vocabulary_size", vocabulary_size, 1)
-    opened = [source for said in sources for source in sources_of(said, parser, limit, data)]
+    opened = [source for name in sources for source in sources_of(name, parser, limit, data)]
     known = None if words is None else read_words(words)
     recipe = {
         "sources": [source.name for source in opened],
@@ -201,12 +212,13 @@ def build_agreement(
     held_out = _held_out(data)
     store = Store(unfinished, "build", recipe)
     try:
-        passes = [_Pass(number, len(opened), source, store, watch) for number, source in enumerate(opened)]
-        shards = [one.run(parser) for one in passes]
-        return Fold(opened, shards, store, recipe, held_out).written(path, known)
+        passes = [SourcePass(number, len(opened), source, store, watch) for number, source in enumerate(opened)]
+        for one in passes:
+            one.run(parser)
+        return Fold(passes, store, recipe, held_out).write(path, known)
     except BadInput:
         if store.is_empty:
-            store.clear()  # who asked for what cannot be done finds nothing written
+            store.clear()  # a request that cannot be met leaves nothing written
         raise
 
 
@@ -226,7 +238,7 @@ def _held_out(data: str | Path | None) -> HeldOut | None:
 
 
 @dataclass
-class _Pass:
+class SourcePass:
     """The way through one source, shard by shard; shards that the store has are not parsed again."""
 
     number: int
@@ -237,17 +249,19 @@ class _Pass:
     shards: int = 0
     texts: int = 0
     sentences: int = 0
-    tokens: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often each word occurs."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How many verbs are no examples, by the reason."""
     at_work: dict[int, list[Any]] = field(default_factory=dict)
     """The texts of each shard that is being parsed."""
 
-    def run(self, parser: str) -> int:
-        """Have every shard in the store; the number of them."""
+    def run(self, parser: str) -> None:
+        """Have every shard in the store."""
         for shard, state in engine("local")(partial(Finder, parser), self._missing()):
             texts = self.at_work.pop(shard)
             self.store.keep(part_of(self.number, shard), state, texts)
-            self._tell(state, len(texts))
-        return self.shards
+            self._add(state, len(texts))
 
     def _missing(self) -> Iterator[tuple[int, list[Item]]]:
         items = self.source.read()
@@ -259,15 +273,28 @@ class _Pass:
                 self.at_work[number] = texts
                 yield number, shard
             else:
-                self._tell(saved, len(shard))
+                self._add(saved, len(shard))
 
-    def _tell(self, state: State, texts: int) -> None:
+    def _add(self, state: State, texts: int) -> None:
         self.texts += texts
         self.sentences += state["sentences"]
-        self.tokens += sum(state["counts"].values())
+        self.counts.update(state["counts"])
+        self.left_out.update(state["left_out"])
         if self.watch is not None:
-            size = self.source.size
-            self.watch(CorpusProgress(self.number + 1, self.passes, self.texts, size, self.sentences, self.tokens))
+            size, tokens = self.source.size, self.counts.total()
+            self.watch(CorpusProgress(self.number + 1, self.passes, self.texts, size, self.sentences, tokens))
+
+    def states(self) -> Iterator[State]:
+        """The shards in order, from the disk."""
+        return (self.store.find(part_of(self.number, number)) for number in range(self.shards))
+
+    def describe(self) -> dict[str, Any]:
+        """What the card says of the source before there are examples."""
+        name, digests = self.source.name, {file.name: sha256_of(file) for file in self.source.files}
+        entry = CORPORA.get(name.partition(":")[0])
+        origin = {} if entry is None else {"licence": entry.licence, "from": entry.source}
+        totals = {"sentences": self.sentences, "words": self.counts.total()}
+        return {"name": name, **origin, "sha256": digests, **totals}
 
 
 # All shards of agreement data put together: one vocabulary, each example once, none of the test set, and a card.
@@ -277,70 +304,48 @@ TWICE = "the same words stand before a verb of the same number already"
 
 
 class Fold:
-    """Reads the shards twice, the words of all of them first, and writes the examples as they come."""
+    """Reads the shards of all sources, whose words are counted, and writes the examples as they come."""
 
     def __init__(
-        self,
-        sources: Sequence[Source],
-        shards: Sequence[int],
-        store: Store,
-        recipe: Mapping[str, Any],
-        held_out: HeldOut | None,
+        self, passes: Sequence[SourcePass], store: Store, recipe: Mapping[str, Any], held_out: HeldOut | None
     ) -> None:
-        self.sources, self.shards, self.store, self.recipe, self.held_out = sources, shards, store, recipe, held_out
-        self.counts: Counter[str] = Counter()
+        self.passes, self.store, self.recipe, self.held_out = passes, store, recipe, held_out
         self.numbers: Counter[str] = Counter()
         self.attractors: Counter[int] = Counter()
-        self.left_out: Counter[str] = Counter()
+        self.left_out = sum((one.left_out for one in passes), Counter[str]())
         self.words_before = self.replaced = 0
         self.seen: set[tuple[str, ...]] = set()
 
-    def written(self, path: Path, known: Sequence[str] | None) -> dict[str, Any]:
+    def write(self, path: Path, known: Sequence[str] | None) -> dict[str, Any]:
         """Write the words, the card and the examples, and give the card. The file of examples gets its name last."""
-        told = [self._counted(number, source) for number, source in enumerate(self.sources)]
-        kept = most_frequent(self.counts, self.recipe["vocabulary_size"]) if known is None else known
+        sources = [one.describe() for one in self.passes]
+        if known is None:
+            known = most_frequent(sum((one.counts for one in self.passes), Counter()), self.recipe["vocabulary_size"])
         draft = self.store.file(path.name)
-        write_examples(draft, self._examples(frozenset(kept), told))
+        write_examples(draft, self._examples(frozenset(known), sources))
         if not self.numbers:
             self.store.clear()
             raise BadInput(
                 f"There is no present-tense verb with a noun as its subject in {', '.join(self.recipe['sources'])}: "
                 "give English text, or a treebank with Penn's tags."
             )
-        write_words(words_of(path), kept)
-        card = self._card(told, {path.name: sha256_of(draft), words_of(path).name: sha256_of(words_of(path))})
+        write_words(words_of(path), known)
+        card = self._card(sources, {path.name: sha256_of(draft), words_of(path).name: sha256_of(words_of(path))})
         write_card(card_of(path), card)
         draft.replace(path)
         self.store.clear()
         return card
 
-    def _counted(self, number: int, source: Source) -> dict[str, Any]:
-        """What the card says of a source before there are examples; its words are counted on the way."""
-        sentences = words = 0
-        for state in self._states(number):
-            sentences += state["sentences"]
-            words += sum(state["counts"].values())
-            self.counts.update(state["counts"])
-            self.left_out.update(state["left_out"])
-        entry = CORPORA.get(source.name.partition(":")[0])
-        origin = {} if entry is None else {"licence": entry.licence, "from": entry.source}
-        digests = {file.name: sha256_of(file) for file in source.files}
-        return {"name": source.name, **origin, "sha256": digests, "sentences": sentences, "words": words}
-
-    def _states(self, source: int) -> Iterator[State]:
-        """The shards of a source in order, from the disk."""
-        return (self.store.find(part_of(source, number)) for number in range(self.shards[source]))
-
-    def _examples(self, known: frozenset[str], told: Sequence[dict[str, Any]]) -> Iterator[AgreementExample]:
-        for number, source in enumerate(self.sources):
+    def _examples(self, known: frozenset[str], sources: Sequence[dict[str, Any]]) -> Iterator[AgreementExample]:
+        for one, described in zip(self.passes, sources, strict=True):
             attractors: Counter[int] = Counter()
-            for state in self._states(number):
-                for example in self._of_shard(state, source, known):
+            for state in one.states():
+                for example in self._of_shard(state, one.source, known):
                     attractors[example.attractors] += 1
                     self.numbers[example.number] += 1
                     yield example
             self.attractors.update(attractors)
-            told[number].update(examples=attractors.total(), attractors=_in_order(attractors))
+            described.update(examples=attractors.total(), attractors=_in_order(attractors))
 
     def _of_shard(self, state: State, source: Source, known: frozenset[str]) -> Iterator[AgreementExample]:
         for words, tags, pairs in state["found"]:
@@ -365,14 +370,14 @@ class Fold:
         self.seen.add(key)
         return None
 
-    def _card(self, told: Sequence[dict[str, Any]], digests: dict[str, str]) -> dict[str, Any]:
+    def _card(self, sources: Sequence[dict[str, Any]], digests: dict[str, str]) -> dict[str, Any]:
         subset = f"left out of all but {SUBSET} itself, by whole sentences and by the words before the verb"
         if self.held_out is None:
             subset = f"not found ({SUBSET}), so nothing was left out for it"
         return {
             "what": "subject-verb agreement: sentences up to a present-tense verb, after Linzen et al. 2016",
             "recipe": dict(self.recipe),
-            "sources": list(told),
+            "sources": list(sources),
             "examples": self.attractors.total(),
             "attractors": _in_order(self.attractors),
             "numbers": dict(sorted(self.numbers.items())),

@@ -26,7 +26,7 @@ class AgreementExample:
 
     `words` is the sentence up to the verb, in lower case, rare words replaced by their Penn tag. `number` is that of
     the subject and of the verb. `attractors` are the nouns of the other number between the two. `subject` is the
-    position of the subject's head in `words`, -1 where nobody knows. `verb` is the verb as it stands.
+    position of the subject's head in `words`, -1 where it is not known. `verb` is the verb as it stands.
 
     >>> AgreementExample(("the", "key", "to", "the", "NNS"), "singular", 1, 1, "is").attractors
     1

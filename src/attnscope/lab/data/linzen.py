@@ -1,4 +1,6 @@
-"""The data of Linzen et al. 2016: their own file, and the subset of it that Gulordava et al. 2018 tested on.
+"""The data of Linzen et al. 2016: how they chose subjects and verbs, their own file, and the subset for testing.
+
+The subset is what Gulordava et al. 2018 tested on.
 
 Their file (agr_50_mostcommon_10K.tsv, https://github.com/TalLinzen/rnn_agreement) has a header and 18 columns between
 tabs. `sentence` has rare words replaced by their tag already; `subj_index` and `verb_index` count from one.
@@ -16,10 +18,102 @@ from pathlib import Path
 
 from ...corpora import CORPORA, dataset_file
 from ...errors import BadInput, check_number
-from ...syntax import Corpus, Sentence, sentences_of, spread
+from ...syntax import Corpus, Sentence, general, sentences_of, spread
 from ...syntax.lines import numbered_lines
 from .examples_file import AgreementExample, Number
-from .subject_verb import VERBS
+
+# Subjects and the verbs that agree with them, found in a parsed sentence, as Linzen et al. 2016 chose them.
+# - The subject is a common noun (NN, NNS) that stands before its verb: pronouns, names and numbers are left out, and so
+#   are questions, inversions and what follows "there is".
+# - The verb is the word that shows the number: the first auxiliary or copula if there is any, else the main verb. It is
+#   in the present tense (VBZ, VBP): after "will" or "was" nothing is shown that the paper's task asks for.
+# - Both show the same number. Where they do not, the parse is wrong or another word decides ("the cat and the dog are",
+#   "a number of people are"), and the pair is left out. A subject such as "dogs and a cat" is kept by its first noun.
+# - Attractors are common nouns between the two whose number is the other one. Names (NNP) are not counted.
+
+
+NOUNS: dict[str, Number] = {"NN": "singular", "NNS": "plural"}
+VERBS: dict[str, Number] = {"VBZ": "singular", "VBP": "plural"}
+FINITE = {*VERBS, "VBD", "MD"}
+HELPING = {"aux", "cop"}
+OUTER = "nsubj:outer"
+
+NO_NOUN = "the subject is no common noun"
+AFTER = "the subject stands after the verb"
+NOT_PRESENT = "the verb is not in the present tense"
+DISAGREE = "subject and verb differ in number"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A subject and its verb, by their positions in the sentence; `reason` says why it is left out, if it is."""
+
+    subject: int
+    verb: int
+    number: Number
+    attractors: int
+    reason: str | None = None
+
+
+def agreements(sentence: Sentence) -> Iterator[Agreement]:
+    """Yield every subject with the verb that shows its number, in the order of the subjects.
+
+    Those with a `reason` are no examples; they are given so that they can be counted. The sentence needs heads,
+    relations and Penn's tags.
+
+    >>> found = agreements(Sentence(
+    ...     words=("the", "keys", "to", "the", "cabinet", "are", "rusty"),
+    ...     heads=(1, 6, 4, 4, 1, 6, -1),
+    ...     relations=("det", "nsubj", "case", "det", "nmod", "cop", "root"),
+    ...     fine_tags=("DT", "NNS", "IN", "DT", "NN", "VBP", "JJ"),
+    ... ))
+    >>> next(found)
+    Agreement(subject=1, verb=5, number='plural', attractors=1, reason=None)
+    """
+    if sentence.heads is None or sentence.relations is None or sentence.fine_tags is None:
+        raise BadInput(
+            f"{sentence.text!r} has no heads, relations and Penn tags: parse it before looking for subjects."
+        )
+    for subject, relation in enumerate(sentence.relations):
+        if general(relation) == "nsubj" and sentence.heads[subject] != -1:
+            yield _agreement(sentence.fine_tags, subject, _shows_number(sentence, subject))
+
+
+def _agreement(tags: tuple[str, ...], subject: int, verb: int) -> Agreement:
+    number = NOUNS.get(tags[subject], "singular")
+    if tags[verb] not in VERBS:
+        return Agreement(subject, verb, number, 0, NOT_PRESENT)
+    if tags[subject] not in NOUNS:
+        return Agreement(subject, verb, number, 0, NO_NOUN)
+    if subject > verb:
+        return Agreement(subject, verb, number, 0, AFTER)
+    attractors = sum(tag in NOUNS and tag != tags[subject] for tag in tags[subject:verb])
+    return Agreement(subject, verb, number, attractors, None if VERBS[tags[verb]] == number else DISAGREE)
+
+
+def _shows_number(sentence: Sentence, subject: int) -> int:
+    """The word that shows the number of a subject: the first finite one of its clause, or else the head of it."""
+    assert sentence.heads is not None  # noqa: S101 -- the caller has looked
+    assert sentence.relations is not None  # noqa: S101
+    assert sentence.fine_tags is not None  # noqa: S101
+    head = sentence.heads[subject]
+    inner = [place for place in _dependents(sentence, head) if sentence.relations[place] in {"nsubj", "nsubj:pass"}]
+    outer = [place for place in _dependents(sentence, head) if sentence.relations[place] == OUTER]
+    words = [place for place in _dependents(sentence, head) if general(sentence.relations[place]) in HELPING]
+    words = sorted([*words, head])
+    if outer and inner:
+        # "the problem is that dogs bark": "is" and "bark" hang together, but each has a subject of its own
+        first = min(inner)
+        words = [place for place in words if (place < first) == (sentence.relations[subject] == OUTER)]
+    return next((place for place in words if sentence.fine_tags[place] in FINITE), head)
+
+
+def _dependents(sentence: Sentence, head: int) -> list[int]:
+    return [place for place, above in enumerate(sentence.heads or ()) if above == head]
+
+
+# Their files.
+
 
 END = "<eos>"
 COLUMNS = ("sentence", "verb", "verb_pos", "subj_index", "verb_index", "n_diff_intervening")
@@ -43,18 +137,13 @@ def read_linzen(path: str | Path) -> Iterator[AgreementExample]:
         BadInput: If a column is missing or a row does not fit, with the number of the line.
     """
     lines = numbered_lines(Path(path))
-    header = next(csv.reader([line for _, line in _first(lines)], delimiter="\t"), [])
+    header = next(csv.reader([next(lines, (0, ""))[1]], delimiter="\t"), [])
     if missing := [name for name in COLUMNS if name not in header]:
         raise BadInput(f"{path} has no column {', '.join(missing)}: it is not the file of Linzen et al. 2016.")
     places = {name: header.index(name) for name in COLUMNS}
     for number, line in lines:
         if line:
             yield _row(next(csv.reader([line], delimiter="\t")), len(header), places, f"Line {number} of {path}")
-
-
-def _first(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
-    first = next(lines, None)
-    return [] if first is None else [first]
 
 
 def _row(row: list[str], columns: int, places: dict[str, int], place: str) -> AgreementExample:
@@ -107,7 +196,7 @@ def _is_number(text: str) -> bool:
 
 
 def number_of(form: str, other: str) -> Number | None:
-    """The number of a verb's form, told by its other form; None where the two are the same.
+    """The number of a verb's form, from its other form; None where the two are the same.
 
     >>> number_of("is", "are"), number_of("pass", "passes"), number_of("en", "en")
     ('singular', 'plural', None)
@@ -138,20 +227,20 @@ class Source:
     read: Callable[[], Iterator[Item]] = field(repr=False)
 
 
-def sources_of(said: str, parser: str, limit: int | None = None, data: str | Path | None = None) -> list[Source]:
+def sources_of(corpus: str, parser: str, limit: int | None = None, data: str | Path | None = None) -> list[Source]:
     """The sources that a user names: a file, a data set with its split ("ud_ewt:train"), or one with all its splits.
 
     `limit` is how many sentences of each are read at most, or texts where they are parsed here, spread evenly over it.
     """
     if limit is not None:
         check_number("limit", limit, 1)
-    name, _, split = said.partition(":")
+    name, _, split = corpus.partition(":")
     if name == SUBSET:
         return [_subset(limit, data)]
     if name not in CORPORA:
-        whole = sentences_of(said, parser=parser)
+        whole = sentences_of(corpus, parser=parser)
         read = _limited(whole, limit)
-        files = (Path(said),) if Path(said).is_file() else ()
+        files = (Path(corpus),) if Path(corpus).is_file() else ()
         return [Source(whole.name, read.size, files, read.items)]
     return [_split(name, one, parser, limit, data) for one in ([split] if split else CORPORA[name].files)]
 

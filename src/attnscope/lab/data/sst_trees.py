@@ -8,9 +8,10 @@ from pathlib import Path
 from ...corpora import CORPORA, dataset_file
 from ...errors import BadInput
 from ...syntax.lines import numbered_lines
-from ..sentiment import ESCAPED
 
 SPLITS = ("train", "dev", "test")
+ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+"""How the treebank writes brackets that are words."""
 PIECE = re.compile(r" *(?:\(([0-4])(?=[ (])|([^ ()]+)|(\)))")
 """A bracket with a label, a word, or a closing bracket; a space that does not break is part of a word ("8 1/2")."""
 
@@ -92,7 +93,7 @@ def read_sentiment_trees(path: str | Path) -> Iterator[SentimentTree]:
 def tree_splits(data: str | Path = "sst", place: str | Path | None = None) -> dict[str, list[SentimentTree]]:
     """Training, validation ("dev") and test trees of a data set by its name, or of a folder laid out like SST.
 
-    `place` is where data sets lie, before $ATTNSCOPE_DATA.
+    Data sets are looked for in `place` before $ATTNSCOPE_DATA.
     """
     if str(data) in CORPORA:
         if CORPORA[str(data)].kind != "sentiment trees":

@@ -48,7 +48,7 @@ class Story:
 
 
 def windows_of(spoken: Sequence[Sequence[str]], before: str = "[UNK]") -> tuple[Window, ...]:
-    """Windows from the words said in each; where the first is silent, it is read as `before`, which nobody knows.
+    """Windows from the words said in each; where the first is silent, it is read as `before`, which no model knows.
 
     >>> [window.read for window in windows_of([["so", "glad"], [], ["then"]])]
     [('so', 'glad'), ('glad',), ('then',)]
@@ -160,22 +160,20 @@ def read_send(folder: str | Path, seconds: int | float = SECONDS) -> dict[str, l
 
 
 def _part(folder: Path, part: str, seconds: int | float) -> Iterator[Story]:
-    said = _inside(_inside(folder / "features", part), "linguistic-word-level")
+    transcripts = _inside(_inside(folder / "features", part), "linguistic-word-level")
     rated = _inside(_inside(folder / "ratings", part), "observer_EWE")
-    found = sorted((path, match) for path in said.iterdir() if (match := TRANSCRIPT.fullmatch(path.name)))
+    found = sorted((path, match) for path in transcripts.iterdir() if (match := TRANSCRIPT.fullmatch(path.name)))
     if not found:
-        raise BadInput(f"There is no transcript ID…_vid…_….tsv in {said}.")
+        raise BadInput(f"There is no transcript ID…_vid…_….tsv in {transcripts}.")
     for path, match in found:
         person, number = match.groups()
         words = [(time, word) for time, word in _columns(path, "\t", TIME, WORD) if word]
-        ratings = _columns(rated / f"results_{person}_{number}.csv", ",", RATED_TIME, RATING)
-        try:
-            scaled = [(time, float(rating) / 50 - 1) for time, rating in ratings]
-        except ValueError:
-            scaled = [(0.0, math.nan)]
-        if not all(math.isfinite(rating) for _, rating in scaled):
-            raise BadInput(f"A rating of {rated / f'results_{person}_{number}.csv'} is no number.")
-        yield story_of(f"ID{person}_vid{number}", words, scaled, seconds)
+        file = rated / f"results_{person}_{number}.csv"
+        ratings = [
+            (time, _finite(rating, f"A rating of {file} is no number.") / 50 - 1)
+            for time, rating in _columns(file, ",", RATED_TIME, RATING)
+        ]
+        yield story_of(f"ID{person}_vid{number}", words, ratings, seconds)
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -195,10 +193,16 @@ def _columns(path: Path, delimiter: str, time: str, value: str) -> list[tuple[fl
         raise BadInput(f"{path} is no table: {error}.") from error
     if rows and (missing := [name for name in (time, value) if name not in rows[0]]):
         raise BadInput(f"{path} has no column {missing[0]}: is it a file of SEND?")
+    wrong = f"A time in the column {time} of {path} is no number of seconds."
+    return [(_finite(row[time], wrong), (row[value] or "").strip()) for row in rows]
+
+
+def _finite(text: str | None, wrong: str) -> float:
+    """The number that a cell holds; if it holds none, `wrong` says so."""
     try:
-        found = [(float(row[time]), (row[value] or "").strip()) for row in rows]
-    except (TypeError, ValueError):
-        found = [(math.nan, "")]
-    if not all(math.isfinite(seconds) for seconds, _ in found):
-        raise BadInput(f"A time in the column {time} of {path} is no number of seconds.")
-    return found
+        number = float(text or "")
+    except ValueError:
+        raise BadInput(wrong) from None
+    if not math.isfinite(number):
+        raise BadInput(wrong)
+    return number

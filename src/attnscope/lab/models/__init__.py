@@ -11,7 +11,7 @@ from .bag_of_words import logistic_words as logistic_words
 from .recurrent_classifier import RecurrentClassifier as RecurrentClassifier
 from .sentiment import SentimentTransformer as SentimentTransformer
 from .seq2seq import Seq2Seq as Seq2Seq
-from .storage import class_name_in
+from .word_model import name_and_settings
 from .word_translation import WordTranslation as WordTranslation
 
 SAVED = {
@@ -23,7 +23,7 @@ SAVED = {
 
 def load_instrumented(folder: Path) -> InstrumentedModel:
     """The model in a folder as `attnscope` records it and runs it again, whichever of these classes it has."""
-    name = class_name_in(folder)
+    name, _ = name_and_settings(folder)
     if name not in SAVED:
         raise BadInput(f"{folder} holds a model of the class {name}, which is none of {', '.join(SAVED)}.")
     return SAVED[name].load(folder).instrumented()

@@ -5,19 +5,17 @@ The model of Abnar & Zuidema 2020, section 4: blocks as in GPT-2 (Radford et al.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from ...capture import InstrumentedModel, Tokenized, instrument
 from ...errors import BadInput
 from ..data import NUMBERS
 from ..vocabulary import Vocabulary
-from .storage import load_model, save_model, settings_of
+from .word_model import Ids, Real, Vectors, WordModel, real_tokens
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,7 @@ class SelfAttention(nn.Module):
         self.projection = nn.Linear(settings.width, settings.width)
         self.dropout = nn.Dropout(settings.attention_dropout)
 
-    def forward(
-        self, hidden: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> tuple[Float[Tensor, "batch token width"], Float[Tensor, "batch head token token"]]:
+    def forward(self, hidden: Vectors, real: Real) -> tuple[Vectors, Float[Tensor, "batch head token token"]]:
         """What the tokens gather, and from where."""
         split = self.queries_keys_values(hidden).unflatten(-1, (3, self.heads, -1))
         queries, keys, values = split.permute(2, 0, 3, 1, 4)
@@ -73,15 +69,13 @@ class Block(nn.Module):
         )
         self.dropout = nn.Dropout(settings.residual_dropout)
 
-    def forward(
-        self, hidden: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch token width"]:
+    def forward(self, hidden: Vectors, real: Real) -> Vectors:
         """One layer."""
         hidden = hidden + self.dropout(self.attention(self.attention_norm(hidden), real)[0])
         return hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))  # type: ignore[no-any-return]
 
 
-class AgreementTransformer(nn.Module):
+class AgreementTransformer(WordModel):
     """[CLS], the words before the verb, and [EOS] in the verb's place; the answer is read at [CLS].
 
     Six layers of eight heads and a width of 128 unless `settings` say otherwise. Padding is masked. `instrumented()`
@@ -93,10 +87,11 @@ class AgreementTransformer(nn.Module):
     (('[CLS]', 'the', 'keys', '[EOS]'), (2, 8, 4, 4))
     """
 
+    Settings = Settings
+    before, behind = "cls", "eos"
+
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
-        super().__init__()
-        self.vocabulary = vocabulary
-        self.settings = settings_of(Settings, settings)
+        super().__init__(vocabulary, settings)
         width = self.settings.width
         self.words = nn.Embedding(len(vocabulary), width)
         self.positions = nn.Embedding(self.settings.positions, width)
@@ -114,62 +109,24 @@ class AgreementTransformer(nn.Module):
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
 
-    def forward(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch number"]:
+    def forward(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Float[Tensor, "batch number"]:
         """The logits of singular and plural; `attention_mask` is 1 where a token is."""
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
-        real = torch.ones_like(input_ids).bool() if attention_mask is None else attention_mask.bool()
+        real = real_tokens(input_ids, attention_mask)
         hidden = self.dropout(self.words(input_ids) + self.positions(places))
         for block in self.blocks:
             hidden = block(hidden, real)
         return self.classifier(self.norm(hidden)[:, 0])  # type: ignore[no-any-return]
 
-    def add_frame(self, words: Sequence[str]) -> list[str]:
-        """The words with what stands around them.
+    def spell(self, words: Sequence[str]) -> list[str]:
+        """The words as they are, since tags in capitals stand for rare ones."""
+        return list(words)
 
-        A word that nobody knows is shown as it is; the model reads [UNK].
-        """
-        special = self.vocabulary.special
-        return [special["cls"], *words, special["eos"]]
-
-    def tokenize(self, text: str | list[str]) -> Tokenized:
-        """The tokens of the words before a verb, given as a text with spaces between them or as a list."""
-        words = text.split() if isinstance(text, str) else list(text)
-        if not words:
-            raise BadInput("The text is empty; give at least one word.")
-        tokens = self.add_frame(words)
-        return Tokenized(
-            tokens=tokens,
-            inputs=self.vocabulary.encode(tokens),
-            special=[True, *[False] * len(words), True],
-            word_ids=[None, *range(len(words)), None],
-        )
-
-    def batch(self, sentences: Sequence[Sequence[str]]) -> dict[str, Tensor]:
-        """What `forward` takes for several sentences, each given as the words before its verb."""
-        ids, real = self.vocabulary.pad([self.vocabulary.encode(self.add_frame(words)) for words in sentences])
-        return {"input_ids": ids, "attention_mask": real}
-
-    def instrumented(self) -> InstrumentedModel:
-        """The model as `attnscope` records it and runs it again."""
-        return instrument(
-            self,
-            tokenize=self.tokenize,
-            attention=SelfAttention,
-            embeddings="words",
-            labels=NUMBERS,
-            readout="first",
-            blanks={name: self.vocabulary.number(name) for name in ("unk", "pad")},
-            padding=self.vocabulary.number("pad"),
-            longest=self.settings.positions,
-        )
-
-    def save(self, folder: str | Path) -> Path:
-        """Write weights, settings and vocabulary into a folder."""
-        return save_model(Path(folder), self, asdict(self.settings), self.vocabulary)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "AgreementTransformer":
-        """The model that `save` has written, ready to answer."""
-        return load_model(Path(folder), cls)
+    def _reading(self) -> dict[str, Any]:
+        return {
+            "attention": SelfAttention,
+            "embeddings": "words",
+            "labels": NUMBERS,
+            "readout": "first",
+            "longest": self.settings.positions,
+        }

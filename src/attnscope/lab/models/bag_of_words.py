@@ -64,8 +64,8 @@ class BagOfWords(nn.Module):
         counted: Bool[Tensor, "batch target"],
     ) -> Float[Tensor, ""]:
         """The cross-entropy of all output words that are counted (Eq. 14), summed; padding and bos should not be."""
-        told = logits.log_softmax(-1).gather(1, targets)
-        return -told[counted].sum()
+        found = logits.log_softmax(-1).gather(1, targets)
+        return -found[counted].sum()
 
 
 # Logistic regression on the words of a text: the twin of the proxy (Snell et al. 2021, A.10), by scikit-learn.

@@ -6,20 +6,19 @@ together), no positions, LayerNorm on queries only.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ...capture import InstrumentedModel, Tokenized, instrument
 from ...errors import BadInput
 from ..vocabulary import Vocabulary
 from ..word_vectors import WordVectors
-from .storage import load_model, save_model, settings_of
+from .word_model import Ids, Real, Shares, Vectors, WordModel, real_tokens
 
 CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 """What the labels 0 to 4 of the Stanford Sentiment Treebank mean."""
@@ -36,12 +35,7 @@ def _each_alone(logits: Float[Tensor, "text outcome"], classes: Int[Tensor, " te
     return F.binary_cross_entropy_with_logits(logits, right, reduction="sum")
 
 
-def _one_of_all(logits: Float[Tensor, "text outcome"], classes: Int[Tensor, " text"]) -> Float[Tensor, ""]:
-    """Cross-entropy of one class out of all, added up."""
-    return F.cross_entropy(logits, classes, reduction="sum")
-
-
-LOSSES: Mapping[str, Loss] = {"sigmoid": _each_alone, "softmax": _one_of_all}
+LOSSES: Mapping[str, Loss] = {"sigmoid": _each_alone, "softmax": partial(F.cross_entropy, reduction="sum")}
 """How a class is learned, by what makes the logits probabilities; the first is the authors'."""
 ANSWERS = ("classes", "series")
 
@@ -72,7 +66,7 @@ class Settings:
             raise BadInput(f"Probabilities are made by {' or '.join(LOSSES)}, not by {self.probabilities!r}.")
 
 
-class SentimentTransformer(nn.Module):
+class SentimentTransformer(WordModel):
     """Words as vectors, layers of self-attention, and a local attention that pools them for the answer.
 
     `SentimentTransformer.for_sst5(vectors)` tells one of five classes, `SentimentTransformer.for_send(vectors)` the
@@ -86,25 +80,26 @@ class SentimentTransformer(nn.Module):
     (('a', 'good', 'film'), (2, 8, 3, 3), 1.0)
     """
 
+    Settings = Settings
+
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
-        super().__init__()
-        self.vocabulary = vocabulary
-        self.settings = said = settings_of(Settings, settings)
-        self.words = nn.Embedding(len(vocabulary), said.vector_width, padding_idx=vocabulary.number("pad"))
-        if not said.learned_vectors:
+        super().__init__(vocabulary, settings)
+        chosen = self.settings
+        self.words = nn.Embedding(len(vocabulary), chosen.vector_width, padding_idx=vocabulary.number("pad"))
+        if not chosen.learned_vectors:
             self.words.requires_grad_(False).weight.zero_()
-        narrow = said.vector_width != said.width
-        self.widening = nn.Linear(said.vector_width, said.width, bias=False) if narrow else nn.Identity()
-        self.dropout = nn.Dropout(said.dropout)
+        narrow = chosen.vector_width != chosen.width
+        self.widening = nn.Linear(chosen.vector_width, chosen.width, bias=False) if narrow else nn.Identity()
+        self.dropout = nn.Dropout(chosen.dropout)
         self.layers = nn.ModuleList(
-            Layer(said.width, said.heads, said.head_width, said.dropout) for _ in range(said.layers)
+            Layer(chosen.width, chosen.heads, chosen.head_width, chosen.dropout) for _ in range(chosen.layers)
         )
-        self.norm = nn.LayerNorm(said.width, eps=EPSILON)
-        self.local_attention = LocalAttention(said.width, said.decoder_dropout)
+        self.norm = nn.LayerNorm(chosen.width, eps=EPSILON)
+        self.local_attention = LocalAttention(chosen.width, chosen.decoder_dropout)
         self.decoder: ClassDecoder | SeriesDecoder = (
-            ClassDecoder(said.width, len(CLASSES), said.decoder_dropout)
-            if said.answer == "classes"
-            else SeriesDecoder(said.width, said.decoder_dropout)
+            ClassDecoder(chosen.width, len(CLASSES), chosen.decoder_dropout)
+            if chosen.answer == "classes"
+            else SeriesDecoder(chosen.width, chosen.decoder_dropout)
         )
 
     @classmethod
@@ -120,8 +115,9 @@ class SentimentTransformer(nn.Module):
     def learning(cls, vocabulary: Vocabulary, **settings: Any) -> "SentimentTransformer":
         """A model that learns the vectors of its words from scratch."""
         width = settings.get("width", Settings.width)
-        said = {"vector_width": width, **settings, "learned_vectors": True, "source": LEARNED_VECTORS}
-        return cls(vocabulary, **said)
+        return cls(
+            vocabulary, **{"vector_width": width, **settings, "learned_vectors": True, "source": LEARNED_VECTORS}
+        )
 
     @classmethod
     def for_sst5(cls, vectors: WordVectors | None = None, **settings: Any) -> "SentimentTransformer":
@@ -143,16 +139,12 @@ class SentimentTransformer(nn.Module):
     def _made(cls, vectors: WordVectors | None, settings: dict[str, Any]) -> "SentimentTransformer":
         return cls(Vocabulary((), special=SPECIAL), **settings) if vectors is None else cls.reading(vectors, **settings)
 
-    def forward(
-        self, input_ids: Int[Tensor, "batch token"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "batch outcome"]:
+    def forward(self, input_ids: Ids, attention_mask: Tensor | None = None) -> Float[Tensor, "batch outcome"]:
         """The logits of the classes, or the valence of a story of one window; the mask is 1 where a token is."""
-        real = torch.ones_like(input_ids).bool() if attention_mask is None else attention_mask.bool()
+        real = real_tokens(input_ids, attention_mask)
         return self.decoder(self.contexts(self.words(input_ids), real))  # type: ignore[no-any-return]
 
-    def contexts(
-        self, vectors: Float[Tensor, "batch token vector"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch width"]:
+    def contexts(self, vectors: Float[Tensor, "batch token vector"], real: Real) -> Float[Tensor, "batch width"]:
         """What is read of each text: c = Σ_i α^c_i x_i over its tokens (Eq. 6)."""
         stream = self.dropout(self.widening(vectors))
         for layer in self.layers:
@@ -164,50 +156,20 @@ class SentimentTransformer(nn.Module):
         """How wrong the logits are, added up over the texts, by the loss that goes with the model's probabilities."""
         return LOSSES[self.settings.probabilities](logits, classes)
 
-    def known(self, words: Sequence[str]) -> list[str]:
+    def spell(self, words: Sequence[str]) -> list[str]:
         """The words as the model looks them up: as they are, or in lower case where only that has a vector."""
         return [word if word in self.vocabulary else word.lower() for word in words]
 
-    def tokenize(self, text: str | list[str]) -> Tokenized:
-        """The tokens of a text with spaces between its words, or of a list of words; none is added."""
-        words = text.split() if isinstance(text, str) else list(text)
-        if not words:
-            raise BadInput("The text is empty; give at least one word.")
-        return Tokenized(
-            tokens=words,
-            inputs=self.vocabulary.encode(self.known(words)),
-            special=[False] * len(words),
-            word_ids=list(range(len(words))),
-        )
-
-    def batch(self, texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:
-        """What `forward` takes for several texts, each given as its words."""
-        ids, real = self.vocabulary.pad([self.vocabulary.encode(self.known(words)) for words in texts])
-        return {"input_ids": ids, "attention_mask": real}
-
-    def instrumented(self) -> InstrumentedModel:
-        """The model as `attnscope` records it and runs it again; of a story, a record shows one window."""
+    def _reading(self) -> dict[str, Any]:
+        """Of a story, a record shows one window."""
         series = self.settings.answer == "series"
-        return instrument(
-            self,
-            tokenize=self.tokenize,
-            attention=SelfAttention,
-            embeddings="words",
-            labels=("valence",) if series else CLASSES,
-            probabilities="softmax" if series else self.settings.probabilities,
-            readout="local_attention",
-            blanks={name: self.vocabulary.number(name) for name in ("unk", "pad")},
-            padding=self.vocabulary.number("pad"),
-        )
-
-    def save(self, folder: str | Path) -> Path:
-        """Write weights, word vectors, settings and vocabulary into a folder."""
-        return save_model(Path(folder), self, asdict(self.settings), self.vocabulary)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "SentimentTransformer":
-        """The model that `save` has written, ready to answer."""
-        return load_model(Path(folder), cls)
+        return {
+            "attention": SelfAttention,
+            "embeddings": "words",
+            "labels": ("valence",) if series else CLASSES,
+            "probabilities": "softmax" if series else self.settings.probabilities,
+            "readout": "local_attention",
+        }
 
 
 # The parts of the sentiment model of Wu, Nguyen & Ong 2020: its self-attention, its local attention, its decoders.
@@ -236,9 +198,7 @@ class SelfAttention(nn.Module):
         self.projection = nn.Linear(inner, width, bias=False)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, stream: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> tuple[Float[Tensor, "batch token width"], Float[Tensor, "batch head token token"]]:
+    def forward(self, stream: Vectors, real: Real) -> tuple[Vectors, Float[Tensor, "batch head token token"]]:
         """What the tokens gather, and from where."""
         queries = self._split(self.queries(self.norm(stream)))
         keys, values = self._split(self.keys(stream)), self._split(self.values(stream))
@@ -261,9 +221,7 @@ class Layer(nn.Module):
         self.feed_forward = nn.Sequential(nn.Linear(width, FEED_FORWARD), nn.ReLU(), nn.Linear(FEED_FORWARD, width))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, stream: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch token width"]:
+    def forward(self, stream: Vectors, real: Real) -> Vectors:
         """One layer: X^l to X^{l+1}."""
         stream = stream + self.dropout(self.attention(stream, real)[0])
         return stream + self.dropout(self.feed_forward(self.norm(stream)))  # type: ignore[no-any-return]
@@ -281,9 +239,7 @@ class LocalAttention(nn.Module):
             nn.Linear(second, 1),
         )
 
-    def forward(
-        self, hidden: Float[Tensor, "batch token width"], real: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch token"]:
+    def forward(self, hidden: Vectors, real: Real) -> Shares:
         """The share of each token."""
         return self.score(hidden).squeeze(-1).masked_fill(~real, -torch.inf).softmax(-1)  # type: ignore[no-any-return]
 
@@ -301,7 +257,7 @@ class ClassDecoder(nn.Module):
         self.answer = _perceptron(width, classes, dropout)
 
     def forward(self, contexts: Float[Tensor, "text width"]) -> Float[Tensor, "text outcome"]:
-        """What is said of each text."""
+        """One row for each text."""
         return self.answer(contexts)  # type: ignore[no-any-return]
 
 

@@ -5,9 +5,7 @@ The model of Snell et al. 2021, sections 2.1 and 5.2. Symbols of the paper: h_l 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,18 +14,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ...capture import InstrumentedModel, Tokenized, instrument
+from ...capture import Tokenized
+from ...capture.watching import in_evaluation
 from ...errors import BadInput
 from ...record import AttentionRecord
-from ..decoding import greedy
 from ..vocabulary import FRAMED, Vocabulary
 from .lstm_scan import gate_biases, gate_weights, scan
 from .seq2seq_output import OUTPUTS, SourceAttention
-from .storage import load_model, save_model, settings_of
+from .word_model import WordModel
 
 # Recurrent layers over padded batches, and a quick LSTM for texts with few different words.
 
 
+Source = Int[Tensor, "batch source"]
+Target = Int[Tensor, "batch step"]
+Real = Bool[Tensor, "batch source"]
+"""Where tokens of the source are, and no padding."""
+GivenAttention = Float[Tensor, "batch #head step source"]
+Logits = Float[Tensor, "batch step vocabulary"]
 State = tuple[Float[Tensor, "cell_layer batch cell_width"], ...]
 """What a recurrent network hands on: (h, c) of an LSTM, (h,) of a GRU."""
 
@@ -69,12 +73,6 @@ def run_looked_up(
     return states.view(tokens, batch, width).transpose(0, 1), (states[:, -batch:], memories[:, -batch:])
 
 
-def may_look_up(cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"]) -> bool:
-    """Whether `run_looked_up` knows these layers and saves work."""
-    plain = isinstance(cells, nn.LSTM) and cells.num_layers == 1 and not cells.bidirectional
-    return plain and ids.numel() > 2 * embeddings.num_embeddings
-
-
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 CHOICES = {
     "cell": tuple(CELLS),
@@ -87,6 +85,11 @@ TRANSLATION = {"layers": 2, "bidirectional": True, "activation": "relu", "dropou
 """The settings of the paper's translation model; those of its copying model are the defaults."""
 HEADS = {"cell": "gru", "heads": 8, "contexts": "mean", "shared_embeddings": False}
 """The settings of the authors' code for several heads; in the paper it is an LSTM, and contexts are summed."""
+GREEDY_WORDS = 128
+"""How far the model writes by itself where the user gives no output."""
+LONGEST = 100
+"""Words at most that a search writes, eos not counted."""
+BEAMS = 5
 
 
 @dataclass(frozen=True)
@@ -121,21 +124,21 @@ class Encoded:
     """A batch of sources as the decoder sees them: states h_l, where tokens are, and the state it starts from."""
 
     values: Float[Tensor, "batch source source_width"]
-    real: Bool[Tensor, "batch source"]
+    real: Real
     start: State
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """What the decoder gives: logits, α, its states s_t, and the state to go on from with the next token."""
+    """What the decoder gives: logits, α, its states s_t, and the state from which the next token continues."""
 
-    logits: Float[Tensor, "batch step vocabulary"]
+    logits: Logits
     weights: Float[Tensor, "batch head step source"]
     states: Float[Tensor, "batch step width"]
     end: State
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(WordModel):
     """From a source to an output, word by word, by a recurrent network that attends to the source.
 
     The defaults are the paper's copying model: one LSTM layer of 256 each side, one embedding for both;
@@ -148,24 +151,26 @@ class Seq2Seq(nn.Module):
     ('cross', ('[BOS]', 'the', 'key'), ('key', 'the', '[EOS]'))
     """
 
+    Settings = Settings
+
     def __init__(self, vocabulary: Vocabulary, **settings: Any) -> None:
-        super().__init__()
+        super().__init__(vocabulary, settings)
         if missing := [name for name in FRAMED if name not in vocabulary.special]:
             raise BadInput(
                 f"The vocabulary of a Seq2Seq needs the special token {missing[0]}: make it with special="
                 "attnscope.lab.vocabulary.FRAMED."
             )
-        self.vocabulary = vocabulary
-        self.settings = said = settings_of(Settings, settings)
-        width, words, make = said.width, len(vocabulary), CELLS[said.cell]
-        recurrent = {"num_layers": said.layers, "batch_first": True, "dropout": said.dropout if said.layers > 1 else 0}
+        chosen = self.settings
+        width, words, make = chosen.width, len(vocabulary), CELLS[chosen.cell]
+        dropout = chosen.dropout if chosen.layers > 1 else 0
+        recurrent = {"num_layers": chosen.layers, "batch_first": True, "dropout": dropout}
         self.embeddings = nn.Embedding(words, width)
-        self.own_embeddings = None if said.shared_embeddings else nn.Embedding(words, width)
-        self.encoder = make(width, width, bidirectional=said.bidirectional, **recurrent)
+        self.own_embeddings = None if chosen.shared_embeddings else nn.Embedding(words, width)
+        self.encoder = make(width, width, bidirectional=chosen.bidirectional, **recurrent)
         self.decoder = make(width, width, **recurrent)
-        source_width = 2 * width if said.bidirectional else width
-        self.attention = SourceAttention(width, source_width, said.heads, said.contexts, said.attention)
-        self.output = OUTPUTS[said.output](width, words, said.activation)
+        source_width = 2 * width if chosen.bidirectional else width
+        self.attention = SourceAttention(width, source_width, chosen.heads, chosen.contexts, chosen.attention)
+        self.output = OUTPUTS[chosen.output](width, words, chosen.activation)
 
     @property
     def target_embeddings(self) -> nn.Embedding:
@@ -174,18 +179,18 @@ class Seq2Seq(nn.Module):
 
     def forward(
         self,
-        source: Int[Tensor, "batch source"],
-        target_in: Int[Tensor, "batch step"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
-        attention: Float[Tensor, "batch #head step source"] | None = None,
-    ) -> Float[Tensor, "batch step vocabulary"]:
+        source: Source,
+        target_in: Target,
+        source_mask: Real | None = None,
+        attention: GivenAttention | None = None,
+    ) -> Logits:
         """The logits of the next word at each step; `attention`, where given, takes the place of the model's own."""
         return self.decode(self.encode(source, source_mask), target_in, attention).logits
 
     def encode(
         self,
-        source: Int[Tensor, "batch source"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
+        source: Source,
+        source_mask: Real | None = None,
         vectors: Float[Tensor, "batch source width"] | None = None,
     ) -> Encoded:
         """Read the sources; the mask is true where a token is. `vectors` may replace the embeddings of the tokens."""
@@ -198,12 +203,7 @@ class Seq2Seq(nn.Module):
             end = tuple(part.unflatten(0, (-1, 2)).mean(1) for part in end)
         return Encoded(values, real, end)
 
-    def decode(
-        self,
-        encoded: Encoded,
-        target_in: Int[Tensor, "batch step"],
-        attention: Float[Tensor, "batch #head step source"] | None = None,
-    ) -> Decoded:
+    def decode(self, encoded: Encoded, target_in: Target, attention: GivenAttention | None = None) -> Decoded:
         """Read the outputs so far, each step the word before the one it tells."""
         if self._looks_up(self.decoder, self.target_embeddings, target_in):
             states, end = run_looked_up(self.decoder, self.target_embeddings, target_in, encoded.start)
@@ -215,20 +215,13 @@ class Seq2Seq(nn.Module):
         return Decoded(self.output(contexts, states), weights, states, end)
 
     def weights(
-        self,
-        source: Int[Tensor, "batch source"],
-        target_in: Int[Tensor, "batch step"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
+        self, source: Source, target_in: Target, source_mask: Real | None = None
     ) -> Float[Tensor, "batch head step source"]:
         """α: where each step looks."""
         return self.decode(self.encode(source, source_mask), target_in).weights
 
     def lexical(
-        self,
-        source: Int[Tensor, "batch source"],
-        target_in: Int[Tensor, "batch step"],
-        target_out: Int[Tensor, "batch step"],
-        source_mask: Bool[Tensor, "batch source"] | None = None,
+        self, source: Source, target_in: Target, target_out: Target, source_mask: Real | None = None
     ) -> Float[Tensor, "batch step source"]:
         """Log β_tl: the log probability of the right word with all attention on one source token (Eq. 4).
 
@@ -239,13 +232,11 @@ class Seq2Seq(nn.Module):
         found = self.output.right_for_pairs(self.attention.alone(encoded.values), states, target_out)
         return found.masked_fill(~encoded.real.unsqueeze(1), -torch.inf)
 
-    def loss(
-        self, logits: Float[Tensor, "batch step vocabulary"], target_out: Int[Tensor, "batch step"]
-    ) -> Float[Tensor, ""]:
+    def loss(self, logits: Logits, target_out: Target) -> Float[Tensor, ""]:
         """The mean cross-entropy of the right words; padding does not count (the paper's Eq. 3 is the sum)."""
         return F.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=self.vocabulary.number("pad"))
 
-    def accuracy(self, logits: Float[Tensor, "batch step vocabulary"], target_out: Int[Tensor, "batch step"]) -> float:
+    def accuracy(self, logits: Logits, target_out: Target) -> float:
         """The share of right words; padding does not count."""
         counted = target_out != self.vocabulary.number("pad")
         return float((logits.argmax(-1) == target_out)[counted].float().mean())
@@ -257,69 +248,122 @@ class Seq2Seq(nn.Module):
         )
         return found
 
-    def instrumented(self) -> InstrumentedModel:
-        """The model as `attnscope` records it: of a text, or of a pair of a text and its output."""
-        return instrumented(self)
+    def _reading(self) -> dict[str, Any]:
+        """The logits are those of the last step."""
+        return {
+            "attention": "attention",
+            "embeddings": "embeddings",
+            "labels": self.vocabulary.tokens,
+            "readout": "last",
+            "answer": lambda logits: logits[:, -1],
+        }
 
-    def save(self, folder: str | Path) -> Path:
-        """Write weights, settings and vocabulary into a folder."""
-        return save_model(Path(folder), self, asdict(self.settings), self.vocabulary)
+    def tokenize(self, text: Any) -> Tokenized:
+        """A source, or a pair of a source and its output, each a text with spaces or a list of words, with its ids.
 
-    @classmethod
-    def load(cls, folder: str | Path) -> "Seq2Seq":
-        """The model that `save` has written, ready to answer."""
-        return load_model(Path(folder), cls)
+        Where no output is given, it is what the model writes by itself.
+        """
+        source, target = text if isinstance(text, tuple) and len(text) == 2 else (text, None)
+        begin, end = (self.vocabulary.special[name] for name in ("bos", "eos"))
+        tokens = [*_words(source), end]
+        if len(tokens) == 1:
+            raise BadInput("The source is empty; give at least one word.")
+        ids = self.vocabulary.encode(tokens)
+        if target is None:
+            source_ids = torch.tensor([ids], device=self.embeddings.weight.device)
+            (written,) = greedy(self, source_ids, torch.ones_like(source_ids).bool(), GREEDY_WORDS)
+            shown = self.vocabulary.decode(written)
+        else:
+            shown = _words(target)
+            written = self.vocabulary.encode(shown)
+        return Tokenized(
+            tokens=tokens,
+            inputs={"input_ids": ids, "target_in": [self.vocabulary.number("bos"), *written]},
+            special=[False] * (len(tokens) - 1) + [True],
+            word_ids=[*range(len(tokens) - 1), None],
+            query_tokens=[begin, *shown],
+        )
 
     def _looks_up(self, cells: nn.RNNBase, embeddings: nn.Embedding, ids: Int[Tensor, "batch token"]) -> bool:
-        """Whether inputs are looked up: only in training, because others may watch or replace the embeddings."""
-        return self.training and may_look_up(cells, embeddings, ids)
+        """Whether `run_looked_up` knows these layers and saves work.
+
+        It does so only in training, because others may watch or replace the embeddings.
+        """
+        plain = isinstance(cells, nn.LSTM) and cells.num_layers == 1 and not cells.bidirectional
+        return self.training and plain and ids.numel() > 2 * embeddings.num_embeddings
 
 
-# Records of a Seq2Seq: sources and outputs as tokens, and the output it writes by itself.
+def _words(text: str | Sequence[str]) -> list[str]:
+    return text.split() if isinstance(text, str) else list(text)
 
 
-GREEDY_WORDS = 128
-"""How far the model goes on by itself where the user gives no output."""
+# What a Seq2Seq writes by itself: the likeliest word at each step, or the best of several beams.
 
 
-def instrumented(model: "Seq2Seq") -> InstrumentedModel:
-    """The model as `attnscope` records it and runs it again; its logits are those of the last step."""
-    return instrument(
-        model,
-        tokenize=partial(tokenized, model),
-        attention="attention",
-        embeddings="embeddings",
-        labels=model.vocabulary.tokens,
-        readout="last",
-        answer=lambda logits: logits[:, -1],
-        blanks={name: model.vocabulary.number(name) for name in ("unk", "pad")},
-        padding=model.vocabulary.number("pad"),
+def greedy(model: Seq2Seq, source: Source, real: Real, longest: int = LONGEST) -> list[list[int]]:
+    """The likeliest word at each step but padding, up to eos, of every source."""
+    return beam_search(model, source, real, beams=1, longest=longest)
+
+
+def beam_search(
+    model: Seq2Seq, source: Source, real: Real, beams: int = BEAMS, longest: int = LONGEST
+) -> list[list[int]]:
+    """The output of the highest mean log probability per word, eos counted, among those that the beams came to.
+
+    All beams of all sources continue together, and those with the highest sum are kept; padding is never written. A
+    beam that writes eos is finished and keeps its place, and a source is done when all its beams are; outputs that come
+    to no end within `longest` words are taken as they are.
+    """
+    if beams < 1 or longest < 1:
+        raise BadInput(f"Decoding needs at least one beam and one word, not {beams} and {longest}.")
+    with torch.no_grad(), in_evaluation(model, model):
+        encoded = _repeated(model.encode(source, real), beams)
+        return _searched(model, encoded, len(source), beams, longest)
+
+
+def _searched(model: Seq2Seq, encoded: Encoded, sources: int, beams: int, longest: int) -> list[list[int]]:
+    end, pad = (model.vocabulary.number(name) for name in ("eos", "pad"))
+    words = encoded.real.new_full((sources * beams, 1), model.vocabulary.number("bos"), dtype=torch.long)
+    # in the beginning all beams of a source are the same: only the first counts
+    total = torch.full((sources, beams), -torch.inf)
+    total[:, 0] = 0.0
+    done = torch.zeros(sources, beams, dtype=torch.bool)
+    base = torch.arange(sources)[:, None] * beams
+    for _ in range(longest):
+        step = model.decode(encoded, words[:, -1:])
+        gains = step.logits[:, -1].log_softmax(-1).view(sources, beams, -1)
+        # a finished beam continues with padding, which costs nothing
+        gains = gains.masked_fill(done[..., None], -torch.inf)
+        gains[..., pad] = torch.where(done, 0.0, -torch.inf)
+        total, flat = (total[..., None] + gains).flatten(1).topk(beams, dim=1)
+        kept, word = flat // gains.shape[-1], flat % gains.shape[-1]
+        done = done.gather(1, kept) | (word == end)
+        rows = (base + kept).flatten()
+        words = torch.cat([words[rows], word.view(-1, 1)], 1)
+        encoded = replace(encoded, start=tuple(part[:, rows] for part in step.end))
+        if done.all():
+            break
+    return _best(words[:, 1:].view(sources, beams, -1), total, (end, pad))
+
+
+def _best(
+    words: Int[Tensor, "batch beam step"], total: Float[Tensor, "batch beam"], ending: tuple[int, int]
+) -> list[list[int]]:
+    """The words of the best beam of each source, without eos and padding."""
+    end, pad = ending
+    lengths = (words != pad).sum(-1)
+    best = (total / lengths).argmax(1)
+    return [
+        [word for word in row[place].tolist() if word not in (end, pad)]
+        for row, place in zip(words, best.tolist(), strict=True)
+    ]
+
+
+def _repeated(encoded: Encoded, beams: int) -> Encoded:
+    """Each source once for every beam, behind each other."""
+    return replace(
+        encoded,
+        values=encoded.values.repeat_interleave(beams, 0),
+        real=encoded.real.repeat_interleave(beams, 0),
+        start=tuple(part.repeat_interleave(beams, 1) for part in encoded.start),
     )
-
-
-def tokenized(model: "Seq2Seq", text: Any) -> Tokenized:
-    """A source, or a pair of a source and its output, each a text with spaces or a list of words, with its ids."""
-    source, target = text if isinstance(text, tuple) and len(text) == 2 else (text, None)
-    begin, end = (model.vocabulary.special[name] for name in ("bos", "eos"))
-    tokens = [*_words(source, "source"), end]
-    ids = model.vocabulary.encode(tokens)
-    if target is None:
-        source_ids = torch.tensor([ids], device=model.embeddings.weight.device)
-        (written,) = greedy(model, source_ids, torch.ones_like(source_ids).bool(), GREEDY_WORDS)
-    else:
-        written = model.vocabulary.encode(_words(target, "output"))
-    read = [model.vocabulary.number("bos"), *written]
-    return Tokenized(
-        tokens=tokens,
-        inputs={"input_ids": ids, "target_in": read},
-        special=[False] * (len(tokens) - 1) + [True],
-        word_ids=[*range(len(tokens) - 1), None],
-        query_tokens=[begin, *(model.vocabulary.decode(written) if target is None else _words(target, "output"))],
-    )
-
-
-def _words(text: Any, what: str) -> Sequence[str]:
-    words = text.split() if isinstance(text, str) else list(text)
-    if not words and what == "source":
-        raise BadInput("The source is empty; give at least one word.")
-    return words

@@ -11,6 +11,9 @@ from torch.nn import functional as F
 
 TOGETHER = 1 << 23
 """Numbers in one table of logits when the right word is looked for under every source token."""
+States = Float[Tensor, "batch step width"]
+Source = Float[Tensor, "batch source source_width"]
+Real = Bool[Tensor, "batch source"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 
 
@@ -19,9 +22,7 @@ class Output(nn.Module, ABC):
 
     words: nn.Linear
 
-    def forward(
-        self, contexts: Float[Tensor, "batch step width"], states: Float[Tensor, "batch step width"]
-    ) -> Float[Tensor, "batch step vocabulary"]:
+    def forward(self, contexts: States, states: States) -> Float[Tensor, "batch step vocabulary"]:
         """The logits of each word."""
         from_contexts, from_states = self.parts(contexts, states)
         return self.words(self.joined(from_contexts + from_states))  # type: ignore[no-any-return]
@@ -35,10 +36,7 @@ class Output(nn.Module, ABC):
         """The hidden vectors."""
 
     def right_for_pairs(
-        self,
-        contexts: Float[Tensor, "batch source width"],
-        states: Float[Tensor, "batch step width"],
-        right: Int[Tensor, "batch step"],
+        self, contexts: Float[Tensor, "batch source width"], states: States, right: Int[Tensor, "batch step"]
     ) -> Float[Tensor, "batch step source"]:
         """The log probability of the right word of each step with each of these contexts.
 
@@ -124,22 +122,17 @@ class SourceAttention(nn.Module):
 
     def forward(
         self,
-        states: Float[Tensor, "batch step width"],
-        source: Float[Tensor, "batch source source_width"],
-        real: Bool[Tensor, "batch source"],
+        states: States,
+        source: Source,
+        real: Real,
         given: Float[Tensor, "batch #head step source"] | None = None,
-    ) -> tuple[Float[Tensor, "batch step width"], Float[Tensor, "batch heads step source"]]:
+    ) -> tuple[States, Float[Tensor, "batch heads step source"]]:
         """Contexts and weights; weights that are given take the place of the model's own."""
         weights = self.weights(states, source, real) if given is None else given.expand(-1, len(self.heads), -1, -1)
         read = torch.einsum("bhts,bsw->bthw", weights, source).flatten(2)
         return self._mapped(read), weights
 
-    def weights(
-        self,
-        states: Float[Tensor, "batch step width"],
-        source: Float[Tensor, "batch source source_width"],
-        real: Bool[Tensor, "batch source"],
-    ) -> Float[Tensor, "batch head step source"]:
+    def weights(self, states: States, source: Source, real: Real) -> Float[Tensor, "batch head step source"]:
         """α: the share of each source token, none for padding."""
         batch, steps, heads = len(states), states.shape[1], len(self.heads)
         if self.uniform:
@@ -152,7 +145,7 @@ class SourceAttention(nn.Module):
         scores = scores.view(batch, steps, heads, -1).transpose(1, 2)
         return scores.masked_fill(~real[:, None, None], -torch.inf).softmax(-1)
 
-    def alone(self, source: Float[Tensor, "batch source source_width"]) -> Float[Tensor, "batch source width"]:
+    def alone(self, source: Source) -> Float[Tensor, "batch source width"]:
         """The context vector of each source token when every head attends to nothing else."""
         return self._mapped(source.repeat(1, 1, len(self.heads)))
 

@@ -25,7 +25,7 @@ Numbers = Sequence[int] | Int64[np.ndarray, " token"]
 
 @dataclass(frozen=True, eq=False)
 class WordTranslation:
-    """What each input word is translated to, told by counts alone.
+    """What each input word is translated to, by counts alone.
 
     >>> polarity = WordTranslation.learned([[0, 2], [1, 2]], [[1], [0]], inputs=3, outputs=2)  # great bad movie
     >>> polarity.counts.toarray().tolist()
@@ -48,7 +48,7 @@ class WordTranslation:
     ) -> "WordTranslation":
         """Count over all pairs of sentences; `iterations` more steps, 0 in the paper, count by alignment.
 
-        `inputs` and `outputs` are the sizes of the two vocabularies, one more than the largest number if not said.
+        `inputs` and `outputs` are the sizes of the two vocabularies, one more than the largest number if not given.
         """
         first, second = Flat.of(sources), Flat.of(targets)
         if len(first.starts) != len(second.starts):
@@ -94,12 +94,12 @@ class Flat:
         np.cumsum([len(sentence) for sentence in sentences], out=starts[1:])
         return cls(np.concatenate([np.asarray(sentence, np.int64) for sentence in sentences]), starts)
 
-    def size(self, said: int | None) -> int:
+    def size(self, given: int | None) -> int:
         """How many words there are, at least those that occur."""
         needed = int(self.words.max()) + 1
-        if said is not None and said < needed:
-            raise BadInput(f"A sentence has the word number {needed - 1}, but the vocabulary is said to have {said}.")
-        return needed if said is None else said
+        if given is not None and given < needed:
+            raise BadInput(f"A sentence has the word number {needed - 1}, but the vocabulary has {given}.")
+        return needed if given is None else given
 
     def occurrences(self, size: int, weights: Float64[np.ndarray, " sentence"]) -> sparse.csr_array:
         """A row for each sentence with the weight of the sentence at each of its words, added where one recurs."""

@@ -1,4 +1,4 @@
-"""What watches a training while it goes on, what drives the scores of words, and how far two quantities agree."""
+"""What watches a training, what drives the scores of words, and how far two quantities agree."""
 
 from .optimal_attention import optimal_attention as optimal_attention
 from .saliency import Contextualised as Contextualised

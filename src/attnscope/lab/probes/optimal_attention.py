@@ -58,28 +58,35 @@ def optimal_attention(
     mask = (torch.ones_like(by_source[..., 0]).bool() if real is None else real).unsqueeze(1)
     even = mask / mask.sum(-1, keepdim=True).to(by_source)
     weights = even.expand(-1, right.shape[1], -1).clone()
+    problem = (by_source, by_state, right)
     for _ in range(most_steps):
-        slope, curvature, loss = _local(by_source, by_state, right, weights)
+        slope, curvature, loss = _local(problem, weights)
         gap = _gap(slope, weights, mask)
         if bool((gap <= tolerance).all()):
             break
-        aim = _minimised(slope, curvature, weights, mask)
-        weights = _moved(by_source, by_state, right, weights, aim, slope, loss)
-    slope, _, loss = _local(by_source, by_state, right, weights)
+        aim = _minimise(slope, curvature, weights, mask)
+        weights = _move(problem, weights, aim, slope, loss)
+    slope, _, loss = _local(problem, weights)
     return OptimalAttention(weights, loss, _gap(slope, weights, mask))
 
 
-def _losses(by_source: Tensor, by_state: Tensor, right: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+Problem = tuple[Tensor, Tensor, Tensor]
+"""`by_source`, `by_state` and `right`."""
+
+
+def _losses(problem: Problem, weights: Tensor) -> tuple[Tensor, Tensor]:
     """The loss f of each word, and the probabilities of all words."""
+    by_source, by_state, right = problem
     logits = weights @ by_source + by_state
     total = logits.logsumexp(-1, keepdim=True)
     loss = total.squeeze(-1) - logits.gather(-1, right.unsqueeze(-1)).squeeze(-1)
     return loss, (logits - total).exp()
 
 
-def _local(by_source: Tensor, by_state: Tensor, right: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _local(problem: Problem, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The slope and the curvature of f, and f itself."""
-    loss, chances = _losses(by_source, by_state, right, weights)
+    by_source, _, right = problem
+    loss, chances = _losses(problem, weights)
     expected = chances @ by_source.transpose(1, 2)
     picked = by_source.gather(2, right.unsqueeze(1).expand(-1, by_source.shape[1], -1)).transpose(1, 2)
     # word by word, because every word weighs the vocabulary in its own way
@@ -95,7 +102,7 @@ def _gap(slope: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
     return (slope * weights).sum(-1) - lowest
 
 
-def _minimised(slope: Tensor, curvature: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
+def _minimise(slope: Tensor, curvature: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
     """Where the quadratic model is lowest on the simplex, by accelerated projected gradients that restart."""
     steepest = curvature.abs().sum(-1).amax(-1, keepdim=True) + RIDGE
     here, ahead, pace = weights, weights, torch.ones_like(slope[..., :1])
@@ -123,16 +130,14 @@ def projected(points: Float[Tensor, "*batch position"], mask: Bool[Tensor, "*#ba
     return (points - excess.gather(-1, kept - 1)).clamp(min=0.0).masked_fill(~mask, 0.0)
 
 
-def _moved(
-    by_source: Tensor, by_state: Tensor, right: Tensor, weights: Tensor, aim: Tensor, slope: Tensor, loss: Tensor
-) -> Tensor:
+def _move(problem: Problem, weights: Tensor, aim: Tensor, slope: Tensor, loss: Tensor) -> Tensor:
     """As far towards the aim as the loss falls enough, halving the way; a row that finds no better point stays."""
     way = aim - weights
     promised = (slope * way).sum(-1)
     size = torch.ones_like(loss)
     moving = promised < 0
     for _ in range(HALVINGS):
-        tried, _ = _losses(by_source, by_state, right, weights + size.unsqueeze(-1) * way)
+        tried, _ = _losses(problem, weights + size.unsqueeze(-1) * way)
         enough = tried <= loss + SUFFICIENT * size * promised
         if bool((enough | ~moving).all()):
             break

@@ -19,25 +19,21 @@ from torch.nn import functional as F
 from ...errors import BadInput
 from ..models.recurrent_classifier import Reading, RecurrentClassifier
 
+Ids = Int[Tensor, "text token"]
+Real = Bool[Tensor, "text token"]
+Labels = Int[Tensor, " text"]
 
-def saliency(
-    model: RecurrentClassifier,
-    ids: Int[Tensor, "text token"],
-    real: Bool[Tensor, "text token"],
-    labels: Int[Tensor, " text"],
-) -> Float[Tensor, "text token"]:
+
+def saliency(model: RecurrentClassifier, ids: Ids, real: Real, labels: Labels) -> Float[Tensor, "text token"]:
     """Δ of every position, zero at padding."""
     return read_with_saliency(model, ids, real, labels)[1]
 
 
 def read_with_saliency(
-    model: RecurrentClassifier,
-    ids: Int[Tensor, "text token"],
-    real: Bool[Tensor, "text token"],
-    labels: Int[Tensor, " text"],
+    model: RecurrentClassifier, ids: Ids, real: Real, labels: Labels
 ) -> tuple[Reading, Float[Tensor, "text token"]]:
     """What the model makes of the texts, and Δ: both from one pass."""
-    with torch.enable_grad(), _held(model):
+    with torch.enable_grad(), weights_held_fixed(model):
         vectors = model.embeddings(ids).detach().requires_grad_()
         reading = model.read(vectors, real)
         # a sum and not a mean, so that each text has its own derivative whatever the batch
@@ -48,7 +44,7 @@ def read_with_saliency(
 
 
 @contextmanager
-def _held(model: nn.Module) -> Iterator[None]:
+def weights_held_fixed(model: nn.Module) -> Iterator[None]:
     """Within this the weights want no derivatives, which are half of the work."""
     wanting = [weights for weights in model.parameters() if weights.requires_grad]
     for weights in wanting:
@@ -63,7 +59,7 @@ def _held(model: nn.Module) -> Iterator[None]:
 # What an agreement is worth: the contextualised agreement ξ of Snell et al. 2021, Eq. 11.
 # A second training of the same model is compared with the finished first one at every checkpoint τ: A(α, α̂(τ)) and
 # its performance p̂(τ). ξ is the performance at the first checkpoint whose attention agrees *more* than the two
-# quantities asked about:
+# quantities in question:
 # ξ(u, v) = p̂( inf{τ : A(α, α̂(τ)) > A(u, v)} )
 
 

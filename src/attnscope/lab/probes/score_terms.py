@@ -107,19 +107,22 @@ def _pi_and_rho(
     highest = (empty - torch.inf).scatter_reduce(0, owners, attention[words], "amax")
     grown = (attention[words] - highest[owners]).exp()
     shares = grown / empty.index_add(0, owners, grown)[owners]
-    told = empty.index_add(0, owners, shares * polarity[words])
-    signs = 2 * torch.from_numpy(texts.labels).to(told) - 1
-    occurrences = (signs * torch.sigmoid(-signs * told))[owners] * shares
+    logits = empty.index_add(0, owners, shares * polarity[words])
+    signs = 2 * torch.from_numpy(texts.labels).to(logits) - 1
+    occurrences = (signs * torch.sigmoid(-signs * logits))[owners] * shares
     nothing = torch.zeros_like(polarity)
     pi = nothing.index_add(0, words, occurrences)
-    return pi, nothing.index_add(0, words, occurrences * (polarity[words] - told[owners]))
+    return pi, nothing.index_add(0, words, occurrences * (polarity[words] - logits[owners]))
 
 
 # The penalty on V·W that keeps the attention scores of two classes together: c |V·W|, or c (V·W)².
 
 
-SLOPES: Mapping[str, Callable[[Tensor], Tensor]] = {"absolute": torch.sign, "square": lambda product: 2 * product}
-VALUES: Mapping[str, Callable[[Tensor], Tensor]] = {"absolute": torch.abs, "square": torch.square}
+PENALTIES: Mapping[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
+    "absolute": (torch.abs, torch.sign),
+    "square": (torch.square, lambda product: 2 * product),
+}
+"""The penalty of each kind as a function of V·W, and its slope."""
 
 
 def penalty_slope(product: Float[Tensor, "*logit"], strength: int | float, kind: str) -> Float[Tensor, "*logit"]:
@@ -128,21 +131,21 @@ def penalty_slope(product: Float[Tensor, "*logit"], strength: int | float, kind:
     >>> penalty_slope(torch.tensor(-3.0), 0.5, "square").item()
     -3.0
     """
-    return strength * SLOPES[_checked(kind)](product)
+    return strength * _penalty(kind)[1](product)
 
 
 def penalty_value(product: Float[Tensor, "*logit"], strength: int | float, kind: str) -> Float[Tensor, ""]:
     """The penalty itself, added up over the logits where there are several."""
-    return strength * VALUES[_checked(kind)](product).sum()
+    return strength * _penalty(kind)[0](product).sum()
 
 
-def _checked(kind: str) -> str:
-    if kind not in SLOPES:
-        raise BadInput(f"A penalty on V·W is {' or '.join(SLOPES)}, not {kind!r}.")
-    return kind
+def _penalty(kind: str) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+    if kind not in PENALTIES:
+        raise BadInput(f"A penalty on V·W is {' or '.join(PENALTIES)}, not {kind!r}.")
+    return PENALTIES[kind]
 
 
-# How alike the vectors of words are, within a class and between classes, and how V and W lie to each other.
+# How alike the vectors of words are, within a class and between classes, and the product of V and W.
 
 
 def dot_products(model: AttentionClassifier, kinds: Mapping[str, Int64[np.ndarray, " _"]]) -> dict[str, float]:
@@ -195,18 +198,16 @@ class WatchedTerms:
     def __call__(self, step: int) -> Mapping[str, int | float | str]:
         """The row of a step, from the model as it is then."""
         row: dict[str, int | float | str] = {"step": step, **dot_products(self.model, self.kinds)}
-        every = np.concatenate(list(self.kinds.values()))
-        terms = score_terms(
-            self.model, self.texts, every.tolist(), penalty=self.penalty, penalty_kind=self.penalty_kind
-        )
+        every = np.concatenate(list(self.kinds.values())).tolist()
+        terms = score_terms(self.model, self.texts, every, penalty=self.penalty, penalty_kind=self.penalty_kind)
         scores = global_scores(self.model)
         for kind, numbers in self.kinds.items():
             row[f"polarity_{kind}"] = float(scores.polarity[numbers, 0].mean())
             row[f"attention_{kind}"] = float(scores.attention[numbers].mean())
-        ends = np.cumsum([len(numbers) for numbers in self.kinds.values()])
-        for kind, end, numbers in zip(self.kinds, ends, self.kinds.values(), strict=True):
-            for term in NAMES:
-                row[f"{term}_{kind}"] = float(getattr(terms, term)[end - len(numbers) : end].mean())
+        sizes = [len(numbers) for numbers in self.kinds.values()]
+        by_term = {term: getattr(terms, term).split(sizes) for term in NAMES}
+        for place, kind in enumerate(self.kinds):
+            row |= {f"{term}_{kind}": float(parts[place].mean()) for term, parts in by_term.items()}
         if self.watch is not None:
             self.watch({"probe": self.name, **row})
         return row
@@ -303,21 +304,19 @@ def loss_slopes(
     """∂ℓ/∂ of every weight by its name, over all texts; the model is as it is, so put it in evaluation mode before."""
     weights = dict(model.named_parameters())
     slopes = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
-    labels = torch.from_numpy(texts.labels)
-    for place, (ids, real) in enumerate(padded_batches(texts, TEXTS)):
-        of = labels[place * TEXTS : place * TEXTS + len(ids)]
-        loss = model.loss(model(ids, real), of) * len(ids) / len(texts)
-        _add(slopes, torch.autograd.grad(loss, list(weights.values())))
+
+    def add(loss: Tensor) -> None:
+        found = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+        for name, slope in zip(weights, found, strict=True):
+            if slope is not None:
+                slopes[name] += slope
+
+    labels = torch.from_numpy(texts.labels).split(TEXTS)
+    for (ids, real), of in zip(padded_batches(texts, TEXTS), labels, strict=True):
+        add(model.loss(model(ids, real), of) * len(ids) / len(texts))
     if penalty:
-        loss = penalty_value(model.output.weight @ model.context, penalty, penalty_kind)
-        _add(slopes, torch.autograd.grad(loss, list(weights.values()), allow_unused=True))
+        add(penalty_value(model.output.weight @ model.context, penalty, penalty_kind))
     return slopes
-
-
-def _add(slopes: dict[str, Tensor], found: Sequence[Tensor | None]) -> None:
-    for name, slope in zip(slopes, found, strict=True):
-        if slope is not None:
-            slopes[name] += slope
 
 
 def _group(name: str) -> str:

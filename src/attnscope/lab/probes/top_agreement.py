@@ -22,14 +22,11 @@ from ...errors import BadInput
 
 SHARE = 0.05
 """The paper's top: 5% of the positions."""
+Rows = Float[Tensor, "row position"]
+Real = Bool[Tensor, "row position"]
 
 
-def top_agreement(
-    first: Float[Tensor, "row position"],
-    second: Float[Tensor, "row position"],
-    real: Bool[Tensor, "row position"],
-    share: int | float = SHARE,
-) -> Bool[Tensor, " row"]:
+def top_agreement(first: Rows, second: Rows, real: Real, share: int | float = SHARE) -> Bool[Tensor, " row"]:
     """A(first, second) of each row.
 
     >>> one, other = torch.tensor([[0.1, 0.9, 0.0]]), torch.tensor([[0.3, 0.2, 0.1]])
@@ -43,7 +40,7 @@ def top_agreement(
     return above < places(real, share)
 
 
-def places(real: Bool[Tensor, "row position"], share: int | float = SHARE) -> Int[Tensor, " row"]:
+def places(real: Real, share: int | float = SHARE) -> Int[Tensor, " row"]:
     """How many positions are the top of each row: ⌈share · L⌉."""
     if not 0 < share <= 1:
         raise BadInput(f"The top is a share of the positions, above 0 and at most 1, not {share}.")
@@ -51,7 +48,7 @@ def places(real: Bool[Tensor, "row position"], share: int | float = SHARE) -> In
     return (real.sum(-1).double() * share - 1e-9).ceil().long()
 
 
-def chance_agreement(real: Bool[Tensor, "row position"], share: int | float = SHARE) -> Float64[Tensor, " row"]:
+def chance_agreement(real: Real, share: int | float = SHARE) -> Float64[Tensor, " row"]:
     """What A is on average for a v without ties whose order is random, exactly: ⌈share · L⌉ / L of each row.
 
     >>> chance_agreement(torch.ones(1, 25, dtype=torch.bool)).tolist()
@@ -61,11 +58,7 @@ def chance_agreement(real: Bool[Tensor, "row position"], share: int | float = SH
 
 
 def shuffled_agreement(
-    first: Float[Tensor, "row position"],
-    second: Float[Tensor, "row position"],
-    real: Bool[Tensor, "row position"],
-    seed: int,
-    share: int | float = SHARE,
+    first: Rows, second: Rows, real: Real, seed: int, share: int | float = SHARE
 ) -> Bool[Tensor, " row"]:
     """The paper's baseline Â: A(first, second) of each row after one shuffle of `second` within the row."""
     generator = torch.Generator().manual_seed(seed)
@@ -75,9 +68,7 @@ def shuffled_agreement(
     return top_agreement(first, second.gather(-1, order), real, share)
 
 
-def tied_rows(
-    second: Float[Tensor, "row position"], real: Bool[Tensor, "row position"], share: int | float = SHARE
-) -> Bool[Tensor, " row"]:
+def tied_rows(second: Rows, real: Real, share: int | float = SHARE) -> Bool[Tensor, " row"]:
     """The rows whose ties matter: more than ⌈share · L⌉ positions of v count as its top, because values are equal.
 
     There A is more often 1 than chance gives; its extreme is a v that is the same everywhere, where A is always 1.
@@ -91,9 +82,7 @@ def tied_rows(
     return ((second >= border) & real).sum(-1) > top.squeeze(-1)
 
 
-def rank_agreement(
-    first: Float[Tensor, "row position"], second: Float[Tensor, "row position"], real: Bool[Tensor, "row position"]
-) -> Float64[Tensor, " row"]:
+def rank_agreement(first: Rows, second: Rows, real: Real) -> Float64[Tensor, " row"]:
     """Kendall's tau-b of each row: over its pairs of positions, like order minus unlike order, corrected for ties.
 
     NaN where either ranks nothing: all its values are equal, or there is one position.

@@ -17,15 +17,20 @@ from ...attribution.compiling import compiled
 from .kernels import SUMS
 
 Vectors = Float[Tensor, "run token width"]
+OUTER = ("context", "output.weight")
+"""V and W, which every variant has behind its encoder."""
 
 
 class Encoder(ABC):
-    """What turns the embeddings of a batch into keys and values; it remembers one batch for the way back."""
+    """What turns the embeddings of a batch into keys and values; it remembers one batch for the way back.
 
-    def __init__(self, runs: Sequence[Mapping[str, np.ndarray]]) -> None:
-        self.weights = {name: self.stacked(runs, name) for name in self.names}
+    `weights` are those of the encoder, by their `names`, and of what is behind it.
+    """
 
     names: tuple[str, ...]
+
+    def __init__(self, runs: Sequence[Mapping[str, np.ndarray]]) -> None:
+        self.weights = {name: self.stacked(runs, name) for name in (*OUTER, *self.names)}
 
     def stacked(self, runs: Sequence[Mapping[str, np.ndarray]], name: str) -> Tensor:
         """The array of that name of all runs."""
@@ -37,7 +42,7 @@ class Encoder(ABC):
 
     @abstractmethod
     def rows(self, lengths: Int64[np.ndarray, " text"]) -> Int64[np.ndarray, " token"]:
-        """Lay out a batch of texts of these lengths; where each token lies."""
+        """Lay out a batch of texts of these lengths; where each token is put."""
 
     @abstractmethod
     def forward(self, inputs: Vectors) -> tuple[Vectors, Vectors]:
@@ -77,11 +82,14 @@ class Recurrent(Encoder):
     names = ("lstm.weight_ih_l0", "lstm.weight_hh_l0", "lstm.bias_ih_l0", "lstm.bias_hh_l0")
 
     def stacked(self, runs: Sequence[Mapping[str, np.ndarray]], name: str) -> Tensor:
-        """Forwards and backwards of all runs, one after the other."""
-        return torch.from_numpy(np.stack([run[name + end] for run in runs for end in ("", "_reverse")]))
+        """Of the LSTM, forwards and backwards of all runs, one after the other."""
+        ends = ("", "_reverse") if name in self.names else ("",)
+        return torch.from_numpy(np.stack([run[name + end] for run in runs for end in ends]))
 
     def unstacked(self, name: str, stack: Tensor, run: int) -> dict[str, np.ndarray]:
-        """Both directions of one run."""
+        """Of the LSTM, both directions of one run."""
+        if name not in self.names:
+            return super().unstacked(name, stack, run)
         return {name: stack[2 * run].numpy(), f"{name}_reverse": stack[2 * run + 1].numpy()}
 
     def rows(self, lengths: Int64[np.ndarray, " text"]) -> Int64[np.ndarray, " token"]:
@@ -175,21 +183,21 @@ def gates_backward(gates, cells, curves, hidden, carried, offset, count, before)
                 carry[k] = cell * f
 
 
-# How the tokens of a batch lie in memory: text by text, or moment by moment for an encoder that reads in time.
+# How the tokens of a batch are laid out in memory: text by text, or moment by moment for an encoder that reads in time.
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
     """First the first tokens of all texts, then the second ones, …, without padding; the longest text comes first.
 
-    The texts that still go on at a moment are then the first so many of those at the moment before: a recurrent step
+    The texts that have a token at a moment are then the first so many of those at the moment before: a recurrent step
     works on one block. Read backwards, a text has as many moments, so that both directions share the blocks.
     """
 
     rows: Int64[np.ndarray, " token"]
-    """Where each token lies; tokens are counted text by text."""
+    """Where each token is; tokens are counted text by text."""
     counts: Int64[np.ndarray, " moment"]
-    """How many texts go on at each moment."""
+    """How many texts have a token at each moment."""
     offsets: Int64[np.ndarray, " moment"]
     """Where the block of each moment begins."""
     mirror: Int64[np.ndarray, " token"]

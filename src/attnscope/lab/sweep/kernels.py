@@ -12,7 +12,7 @@ g = dloss/dz: w̃ = m ∘ Wᵀg is dloss/dh, q = w̃ (DP-A: Mᵀ w̃) is dloss/d
     dloss/dx_j = c_j v + α_j q,  p = Σ c_j x_j = dloss/dv,  dloss/dV = p (DP-A: M p),  dloss/dM = V pᵀ + Σ w̃ x̄ᵀ.
 
 Adagrad leaves a row without gradient where it is, so that only the rows of the batch are touched and the result is
-that of dense gradients. All arrays of a run lie together; runs go side by side in threads, because nothing here holds
+that of dense gradients. All arrays of a run are together; runs go side by side in threads, because nothing here holds
 Python's lock.
 """
 

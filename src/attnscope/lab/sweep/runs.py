@@ -1,4 +1,4 @@
-"""One run of a sweep: what it is asked, the weights it begins with, how far it is, and what comes out."""
+"""One run of a sweep: its settings, the weights it begins with, how far it is, and what comes out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,15 +12,14 @@ from torch import Tensor, nn
 
 from ...errors import BadInput
 from ..data.packed import ClassifiedTexts
+from ..models.attention_classifier import VARIANTS
 
-VARIANTS = ("dot", "dot_lstm", "dot_affine", "additive")
-"""DP, DP-L, DP-A and AD of the paper."""
 PENALTIES = ("absolute", "square")
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What one run is asked; runs of one seed begin alike and see the same texts and masks in the same order."""
+    """The settings of one run; runs of one seed begin alike and see the same texts and masks in the same order."""
 
     variant: str = "dot"
     scaling: int | float = 10.0
@@ -99,7 +98,7 @@ class RunState:
     output_lengths: list[list[float]] = field(default_factory=list)
 
     @classmethod
-    def begun(cls, settings: RunSettings, weights: Mapping[str, Tensor], kind: type) -> "RunState":
+    def at_start(cls, settings: RunSettings, weights: Mapping[str, Tensor], kind: type) -> "RunState":
         """Before the first step, in that precision."""
         arrays: dict[str, np.ndarray] = {name: weight.numpy().astype(kind) for name, weight in weights.items()}
         return cls(settings, arrays, {name: np.zeros_like(array) for name, array in arrays.items()})
@@ -119,7 +118,7 @@ class RunState:
         """Whether so many epochs in a row brought nothing better."""
         return patience is not None and len(self.dev_accuracy) - self.best_epoch >= patience
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """What a checkpoint holds of it."""
         state = {
             name: value for name, value in vars(self).items() if name not in {"settings", "weights", "squares", "best"}
@@ -131,7 +130,7 @@ class RunState:
         }
 
     @classmethod
-    def resumed(cls, settings: RunSettings, kept: Mapping[str, Any]) -> "RunState":
+    def from_state(cls, settings: RunSettings, kept: Mapping[str, Any]) -> "RunState":
         """As it was when the checkpoint was written."""
         arrays = {
             group: {name: tensor.numpy() for name, tensor in kept[group].items()}
@@ -223,17 +222,13 @@ class Recipe:
         return float(self.rate / (1 + step * self.rate_decay))
 
 
-def asked(
+def recipe_of(
     data: ClassifiedTexts, runs: Sequence[RunSettings], recipe: Recipe, vectors: np.ndarray | None
 ) -> dict[str, Any]:
-    """What a sweep was asked for, in terms a checkpoint can hold; data and vectors by a checksum."""
-    arrays = [
-        getattr(part, name) for part in (data.train, data.dev, data.test) for name in ("tokens", "starts", "labels")
-    ]
-    sums = [crc32(np.ascontiguousarray(array).tobytes()) for array in arrays]
+    """What tells a sweep from another, in JSON terms; data and vectors by a checksum."""
     return {
         "data": data.name,
-        "texts": sums,
+        "texts": [part.fingerprint for part in (data.train, data.dev, data.test)],
         "vocabulary": len(data.vocabulary),
         "vectors": None if vectors is None else crc32(np.ascontiguousarray(vectors).tobytes()),
         "runs": [asdict(run) for run in runs],

@@ -1,8 +1,8 @@
 """Many runs of the attention classifier trained together, each equal to what it would be alone.
 
 Runs of one seed begin with the same weights and see the same texts and dropout masks in the same order, so that they
-differ by what was asked of them alone. DP and DP-A go through a compiled loop (kernels.py), one run to a thread;
-AD and DP-L are batched by seed (batched.py), each thread with a part of the runs. A run whose patience is over is
+differ by their settings alone. DP and DP-A go through a compiled loop (kernels.py), one run to a thread;
+AD and DP-L are batched by seed (attention.py), each thread with a part of the runs. A run whose patience is over is
 left out of what follows. A sweep with a checkpoint may be killed at any moment and then ends with the very same bits,
 on the same machine with as many threads.
 """
@@ -20,18 +20,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...engine import Engine, check_recipe, engine, load_checkpoint, save_checkpoint
+from ...engine import Engine, Store, engine
 from ...errors import BadInput
 from ..batches import order_of_epoch
 from ..data.packed import ClassifiedTexts, PackedTexts
+from ..models.attention_classifier import VARIANTS
 from ..vocabulary import Vocabulary
 from .attention import ENCODERS, right_batched, train_batched
 from .kernels import count_right_dot, train_dot
-from .runs import VARIANTS, Recipe, RunSettings, RunState, TrainedRun, asked, initial_weights
+from .runs import Recipe, RunSettings, RunState, TrainedRun, initial_weights, recipe_of
 
+STATES = "states"
+"""The one part of the store."""
 NAMES = ("embeddings.weight", "context", "output.weight", "affine.weight", "affine.bias")
 Watch = Callable[[int, Mapping[RunSettings, float]], None]
-"""Who is told after each epoch (from 1) how good the runs that still go on are on dev."""
+"""Called after each epoch (from 1) with the accuracy on dev of the runs that are not over."""
 
 
 def sweep(
@@ -52,11 +55,11 @@ def sweep(
     threads: int | None = None,
     watch: Watch | None = None,
 ) -> list[TrainedRun]:
-    """Train all runs and give what came out, in the order they were asked in.
+    """Train all runs and give what came out, in their order.
 
     Args:
         data: Texts to learn from, to choose the best epoch by (the first with the highest accuracy) and to test on.
-        runs: What is asked of each; no two alike.
+        runs: The settings of each; no two alike.
         width: d, the length of an embedding; even for `dot_lstm`.
         epochs: At most.
         batch: Texts to an update; the last one of an epoch may have fewer.
@@ -66,8 +69,8 @@ def sweep(
         precision: `float32` or `float64`.
         patience: A run stops after so many epochs without a better accuracy on dev; never if not given.
         vectors: What the embeddings of all runs begin with; random ones if not given.
-        checkpoint: A file to go on from, if it is there, and to keep up to date.
-        seconds_between_checkpoints: At the least; it is written after an epoch, and after the last one in any case.
+        checkpoint: The folder of a `Store` that keeps the state of all runs; what it already holds is continued.
+        seconds_between_checkpoints: At least; the state is kept after an epoch, and after the last one in any case.
         threads: As many as torch has, if not given.
         watch: Called after each epoch.
     """
@@ -76,11 +79,11 @@ def sweep(
         raise BadInput("Give at least one run to a sweep, and none of them twice.")
     if width % 2 and any(run.variant == "dot_lstm" for run in runs):
         raise BadInput(f"The LSTM has half of the width in each direction, so the width must be even, not {width}.")
-    question = asked(data, runs, recipe, None if vectors is None else vectors.numpy())
-    if checkpoint is not None and checkpoint.exists():
-        epoch, states = _resumed(checkpoint, question, runs)
+    store = Store(checkpoint, "sweep", recipe_of(data, runs, recipe, None if vectors is None else vectors.numpy()))
+    if (kept := store.find(STATES)) is None:
+        epoch, states = 0, begin_runs(data, runs, recipe, vectors)
     else:
-        epoch, states = 0, begun(data, runs, recipe, vectors)
+        epoch, states = kept["epoch"], [RunState.from_state(*pair) for pair in zip(runs, kept["states"], strict=True)]
     saved = time.monotonic()
     threads = threads or torch.get_num_threads()
     before = torch.get_num_threads()
@@ -93,10 +96,10 @@ def sweep(
                 if watch is not None:
                     watch(epoch, {state.settings: state.dev_accuracy[-1] for state in active})
                 over = epoch == epochs or all(state.stopped(patience) for state in states)
-                if checkpoint is not None and (over or time.monotonic() - saved >= seconds_between_checkpoints):
-                    _save(checkpoint, question, epoch, states)
+                if over or time.monotonic() - saved >= seconds_between_checkpoints:
+                    store.keep(STATES, {"epoch": epoch, "states": [state.state() for state in states]})
                     saved = time.monotonic()
-            return _tested(data.test, states, threads, pool)
+            return _test(data.test, states, threads, pool)
     finally:
         torch.set_num_threads(before)
 
@@ -120,7 +123,7 @@ def shares(states: Sequence[RunState], threads: int) -> list[list[RunState]]:
     return cut
 
 
-def begun(
+def begin_runs(
     data: ClassifiedTexts,
     runs: Sequence[RunSettings],
     recipe: Recipe,
@@ -134,7 +137,7 @@ def begun(
         if (run.variant, run.seed) not in beginnings:
             shape = (size, recipe.width, outcomes)
             beginnings[run.variant, run.seed] = initial_weights(run.variant, *shape, run.seed, vectors)
-    return [RunState.begun(run, beginnings[run.variant, run.seed], recipe.kind) for run in runs]
+    return [RunState.at_start(run, beginnings[run.variant, run.seed], recipe.kind) for run in runs]
 
 
 def train_epoch(data: ClassifiedTexts, epoch: int, recipe: Recipe, states: Sequence[RunState]) -> None:
@@ -182,7 +185,7 @@ def _right(states: Sequence[RunState], texts: PackedTexts) -> list[int]:
     return [int(count_right_dot(packed, _arrays(state.weights), kind(state.settings.scaling))) for state in states]
 
 
-def _tested(test: PackedTexts, states: Sequence[RunState], threads: int, pool: ThreadPoolExecutor) -> list[TrainedRun]:
+def _test(test: PackedTexts, states: Sequence[RunState], threads: int, pool: ThreadPoolExecutor) -> list[TrainedRun]:
     """Every run with the accuracy of its best weights."""
     best = {state.settings: RunState(state.settings, state.best, {}) for state in states}
     parts = shares(list(best.values()), threads)
@@ -190,18 +193,6 @@ def _tested(test: PackedTexts, states: Sequence[RunState], threads: int, pool: T
     for part, counts in zip(parts, pool.map(partial(_right, texts=test), parts), strict=True):
         right |= {state.settings: count for state, count in zip(part, counts, strict=True)}
     return [TrainedRun.of(state, right[state.settings] / len(test)) for state in states]
-
-
-def _save(checkpoint: Path, question: Mapping[str, Any], epoch: int, states: Sequence[RunState]) -> None:
-    save_checkpoint(
-        checkpoint, {"recipe": dict(question), "epoch": epoch, "states": [state.kept() for state in states]}
-    )
-
-
-def _resumed(checkpoint: Path, question: Mapping[str, Any], runs: Sequence[RunSettings]) -> tuple[int, list[RunState]]:
-    kept = load_checkpoint(checkpoint)
-    check_recipe(checkpoint, "sweep", kept["recipe"], question)
-    return kept["epoch"], [RunState.resumed(run, state) for run, state in zip(runs, kept["states"], strict=True)]
 
 
 # A sweep spread over an engine: one group for each variant and seed, each with a checkpoint of its own.
@@ -228,14 +219,14 @@ def sweep_groups(
     checkpoints: Path | None = None,
     **training: Any,
 ) -> list[TrainedRun]:
-    """Train groups of runs on an engine, and give all runs in the order they were asked in.
+    """Train groups of runs on an engine, and give all runs in their order.
 
     Args:
         data: As `sweep` takes it; it travels to each worker once.
-        runs: What is asked of each.
+        runs: The settings of each.
         on: `local`, where groups follow each other and each has all threads, or `ray`, where workers take them.
         options: Of the engine, such as `workers` and `threads`.
-        checkpoints: A folder with one checkpoint for each group, which all workers must see.
+        checkpoints: A folder with the store of each group, which all workers must see.
         **training: As `sweep` takes them.
     """
     groups = groups_of(runs)
@@ -254,8 +245,7 @@ def _worker(
 
     def train(group: tuple[str, list[RunSettings]]) -> list[TrainedRun]:
         name, runs = group
-        file = None if checkpoints is None else checkpoints / f"{name}.safetensors"
-        return sweep(data, runs, checkpoint=file, **training)
+        return sweep(data, runs, checkpoint=None if checkpoints is None else checkpoints / name, **training)
 
     return train
 

@@ -99,13 +99,12 @@ EVERY, APART = "in every seed", "with the 95% interval of the difference above z
 
 @claim(
     "layer1-rollout-equals-flow",
-    says="In the first layer rollout and flow are the same.",
     rule=f"no token's share differs by more than {SAME:g}",
     paper="the same, by definition",
     kind="by-definition",
 )
 def first_layer_is_the_same(evidence: Evidence) -> Finding:
-    """Rollout and flow at the first layer."""
+    """In the first layer rollout and flow are the same."""
     shown = "; ".join(f"{run.name}: {run.first_layer_gap:.0e}" for run in evidence.runs)
     holds = max(run.first_layer_gap for run in evidence.runs) <= SAME
     return Finding(f"largest difference, {shown}", holds, "By definition: one layer has no paths to add.")
@@ -113,13 +112,12 @@ def first_layer_is_the_same(evidence: Evidence) -> Finding:
 
 @claim(
     "raw-collapses-after-layer1",
-    says="Raw attention agrees with what the model uses in the first layer only.",
     rule=f"{EVERY}, for blank-out and for gradients, its correlation is highest at layer 1, by 95% intervals, and less "
     "than half of that at layers 2 to 4",
     paper="blank-out .69 .10 -.11 -.09 .20 .29; gradient .53 .16 -.06 .00 .24 .46",
 )
 def raw_collapses(evidence: Evidence) -> Finding:
-    """Raw attention by layer."""
+    """Raw attention agrees with what the model uses in the first layer only."""
     layers = range(1, evidence.layers + 1)
     pairs = [(_headline(of, "raw", 1), _headline(of, "raw", layer)) for of in REFERENCES for layer in layers[1:]]
     highest = _higher(evidence.agreement, pairs)
@@ -202,13 +200,12 @@ def flow_beats_rollout(evidence: Evidence, reference: str, last: int) -> Finding
 
 @claim(
     "raw-best-at-layer1",
-    says="At the first layer raw attention agrees better than rollout and flow do.",
     rule=f"{EVERY}, for blank-out and for gradients, its mean correlation is higher than both, {APART}",
     paper="blank-out .69 against .32; gradient .53 against .22",
     kind="reading",
 )
 def raw_is_best_at_first(evidence: Evidence) -> Finding:
-    """Raw attention against the others at the first layer."""
+    """At the first layer raw attention agrees better than rollout and flow do."""
     note = (
         "At the first layer rollout and flow are half raw attention and half [CLS] itself, so that the place of "
         f"[CLS] in the order is all that differs; over the words alone the three are the same. {LENGTH}"
@@ -218,13 +215,12 @@ def raw_is_best_at_first(evidence: Evidence) -> Finding:
 
 @claim(
     "raw-near-uniform-above-layer3",
-    says="Above the third layer raw attention is nearly uniform.",
     rule=f"{EVERY} the row of [CLS] has on average {EVEN:.0%} of the largest entropy or more at each of these layers, "
     "and more than at layer 1, by 95% intervals",
     paper="seen in Figures 1 and 2",
 )
 def raw_is_even(evidence: Evidence) -> Finding:
-    """How even raw attention is above the third layer."""
+    """Above the third layer raw attention is nearly uniform."""
     first = evidence.where("evenness", method="raw", layer=1).set_index("seed")
     every = evidence.where("evenness", method="raw")
     deep = every[every["layer"] > 3]
@@ -242,13 +238,12 @@ def raw_is_even(evidence: Evidence) -> Finding:
 
 @claim(
     "rollout-more-focused-than-flow",
-    says="Rollout is more focused than flow.",
     rule=f"{EVERY} its mean entropy at the last layer is lower by more than {FOCUSED:.0%} of the largest, by 95% "
     "intervals",
     paper="seen in Figure 3",
 )
 def rollout_is_focused(evidence: Evidence) -> Finding:
-    """How even rollout and flow are at the last layer."""
+    """Rollout is more focused than flow."""
     rollout, flow = (
         evidence.where("evenness", method=method, layer=evidence.layers).set_index("seed")
         for method in ("rollout", "flow")
@@ -268,13 +263,12 @@ def rollout_is_focused(evidence: Evidence) -> Finding:
 
 @claim(
     "accuracy-096",
-    says="The model finds the number of 96% of the verbs.",
     rule=f"the mean over seeds is at least {ACCURATE:.0%}, on held-out sentences of the text trained on, in its own "
     "mix",
     paper=".96",
 )
 def is_accurate(evidence: Evidence) -> Finding:
-    """How often the models are right."""
+    """The model finds the number of 96% of the verbs."""
     found = [share(run.held_out) for run in evidence.runs]
     shown = "; ".join(f"{run.name}: {_with_wilson_interval(run.held_out)}" for run in evidence.runs)
     tested = ", ".join(f"{share(run.testing):.3f}" for run in evidence.runs)
@@ -324,15 +318,13 @@ def order_survives(evidence: Evidence, cells: tuple[str, str]) -> Finding:
 
 @claim(
     "sst2-rollout-and-flow-above-raw",
-    says="From the third layer on rollout and flow agree better with gradients in a sentiment classifier than raw "
-    "does.",
     rule="the mean correlation of both is higher at each of these layers, by the authors' maximum over sources, "
     f"{APART}",
     paper="layers 3, 5, 6: rollout .12 .13 .13, flow .11 .12 .14, raw .09 .08 .09",
     kind="reading",
 )
 def sentiment_order(evidence: Evidence) -> Finding:
-    """Rollout and flow against raw attention in the classifier of Table 3."""
+    """From the third layer on rollout and flow agree better with gradients in a sentiment classifier than raw does."""
     run = evidence.sentiment
     if isinstance(run, str):
         raise Unmeasured(run)
@@ -350,13 +342,12 @@ def sentiment_order(evidence: Evidence) -> Finding:
 
 @claim(
     "deep-flow-is-saturated",
-    says="Ours: deep flow is no more than what one token can give or the other take in a single layer.",
     rule=f"{EVERY} at least {SATURATED:.0%} of the flows from [CLS] at the last layer are that, by 95% intervals",
     paper="not looked at; flow hardly changes from layer 3 on",
     kind="own",
 )
 def flow_is_saturated(evidence: Evidence) -> Finding:
-    """How much of the deepest flow is a trivial cut."""
+    """Ours: deep flow is no more than what one token can give or the other take in a single layer."""
     last = evidence.where("saturation", layer=evidence.layers)
     shown = "; ".join(f"seed {row['seed']}: {_with_interval(row, 'saturated')}" for row in last.to_dict("records"))
     return Finding(f"at layer {evidence.layers}, {shown}", bool((last["low"] >= SATURATED).all()))

@@ -15,7 +15,7 @@ from ...record import AttentionRecord
 from ...views.layer_maps import LayerMap, layer_maps
 from ...views.printing import INK, PAGE, QUIET, Plot, draw_lines, drawn_figure, shortened, text_width
 from ...views.sides import shown
-from ..document import Block, Code, Figure, Heading, Paragraph, Piece, Table
+from ..document import Block, Code, Figure, Heading, Paragraph, Piece, Table, under
 
 # Figure 1: the attention graph of a sentence by raw attention, rollout and flow.
 
@@ -175,19 +175,19 @@ def raw_maps(examples: Sequence[Example]) -> Plot:
         for number, example in enumerate(examples, 1)
         for one in _read_maps(example.record)[:1]
     ]
-    parts = range(0, len(maps), ACROSS)
-    names = [f"raw attention, {_span(start + 1, min(start + ACROSS, len(maps)))}" for start in parts]
+    rows = {}
+    for start in range(0, len(maps), ACROSS):
+        row = maps[start : start + ACROSS]
+        last = start + len(row)
+        span = f"example {last}" if len(row) == 1 else f"examples {start + 1} to {last}"
+        rows[f"raw attention, {span}"] = row
     return layer_maps(
-        {name: maps[start : start + ACROSS] for name, start in zip(names, parts, strict=True)},
+        rows,
         _numbers(example.record for example in examples),
         "share of the attention of [CLS]",
         "Raw attention of the read-out ([CLS]) in each layer, heads averaged, each map on its own scale from 0 to the"
         f" number at its right: {'; '.join(f'{n}: {example.title}' for n, example in enumerate(examples, 1))}.",
     )
-
-
-def _span(first: int, last: int) -> str:
-    return f"example {first}" if first == last else f"examples {first} to {last}"
 
 
 def _read_maps(record: AttentionRecord) -> list[LayerMap]:
@@ -214,25 +214,15 @@ def _check_number(count: int) -> None:
 def figures_of(examples: Sequence[Example]) -> list[Block]:
     """Figures 1 to 3 of these examples, the first of them as the attention graph, with what the paper shows there."""
     _check_number(len(examples))
-    return [*_graph_blocks(examples[0]), *_map_blocks(examples)]
-
-
-def _graph_blocks(example: Example) -> Iterator[Block]:
-    yield Heading("Figure 1: attention in every layer", 2)
-    yield Figure(
-        "fig01_attention_graph",
-        attention_graph(example.record),
-        [
-            Code(example.title),
-            (
-                f", judged {example.verdict}. In the paper raw attention tells positions apart only in the first couple"
-                " of layers and is rather uniform above, while rollout and flow become more distinctive the higher the"
-                " layer, and the residual connection fades. Look for even grey in the upper rows of (a), for a few dark"
-                " columns there in (b) and (c), and for lowest rows of (b) and (c) that are the same: they are raw"
-                " attention with the residual connection, the straight lines down."
-            ),
-        ],
+    words = (
+        f", judged {examples[0].verdict}. In the paper raw attention tells positions apart only in the first couple"
+        " of layers and is rather uniform above, while rollout and flow become more distinctive the higher the"
+        " layer, and the residual connection fades. Look for even grey in the upper rows of (a), for a few dark"
+        " columns there in (b) and (c), and for lowest rows of (b) and (c) that are the same: they are raw"
+        " attention with the residual connection, the straight lines down."
     )
+    graph = Figure("fig01_attention_graph", attention_graph(examples[0].record), [Code(examples[0].title), words])
+    return [*under("Figure 1: attention in every layer", graph), *_map_blocks(examples)]
 
 
 def _map_blocks(examples: Sequence[Example]) -> Iterator[Block]:
@@ -274,16 +264,14 @@ def _map_blocks(examples: Sequence[Example]) -> Iterator[Block]:
 
 
 def _outcome_row(example: Example) -> list[list[Piece]]:
-    flips = "–"
-    if example.changed_outcome is not None:
-        flips = "yes" if example.changed_outcome != example.outcome else "no"
-    title = example.changed_title
+    title, after = example.changed_title, example.changed_outcome
+    flips = "–" if after is None else "yes" if after != example.outcome else "no"
     cells: list[Piece] = [
         Code(example.title),
         example.outcome,
         "yes" if example.right else "no",
         Code(title) if title else "–",
-        example.changed_outcome or "–",
+        after or "–",
         flips,
     ]
     return [[cell] for cell in cells]
@@ -329,14 +317,10 @@ def illustrate(model: AgreementTransformer, of: Sequence[Illustration] = ILLUSTR
     Sentences with a word that the model does not know are passed over, unless no other is left.
     """
     known = [one for one in of if all(word in model.vocabulary for word in [*one.text.split(), one.changed])]
-    found = list(_answers(model, known or of))
-    right, wrong = ([one for one in found if one.right is verdict] for verdict in (True, False))
-    return [*right[:2], *wrong[:1]]
-
-
-def _answers(model: AgreementTransformer, of: Sequence[Illustration]) -> Iterator[Example]:
-    instrumented = model.instrumented()
-    for one in of:
+    instrumented, found = model.instrumented(), []
+    for one in known or of:
         record, changed = instrumented.record(one.text), instrumented.record(one.other)
         outcome, changed_outcome = record.prediction[0][0], changed.prediction[0][0]
-        yield Example(one.text, record, changed, outcome == one.number, outcome, changed_outcome)
+        found.append(Example(one.text, record, changed, outcome == one.number, outcome, changed_outcome))
+    right, wrong = ([one for one in found if one.right is verdict] for verdict in (True, False))
+    return [*right[:2], *wrong[:1]]

@@ -7,7 +7,8 @@ import pandas as pd
 
 from ...views.palette import CATEGORICAL
 from ...views.printing import COLUMN, PAGE, QUIET, Plot, drawn_figure, legend_below, whole_numbers
-from ..document import Block, Figure, Heading, Paragraph, Table, Words
+from ..claims import rows_with
+from ..document import Block, Figure, Heading, Paragraph, Table, Words, under
 from ..experiment import Attempt, Report
 from .claims import NAMES, Evidence, share
 from .drawing import figures_of, illustrate
@@ -59,7 +60,7 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
         *attempt["pronouns"],
         Heading("Beyond the paper"),
         *subject_blocks(evidence.tables["subjects"]),
-        *accuracy_blocks(evidence),
+        *under("How often the models are right", accuracy_block(evidence)),
     ]
     tables = {"tables_1_and_2": correlations, **evidence.tables, "accuracy": accuracy_table(evidence)}
     if not isinstance(evidence.sentiment, str):
@@ -109,16 +110,17 @@ def correlation_blocks(table: pd.DataFrame, evidence: Evidence) -> Iterator[Bloc
             rows = _rows_of(table, reference, kind)
             yield Paragraph(f"{_capital(_in_words(kind, AGREEMENT))}; mean ± SD over {_sentences(rows)}.")
             yield _by_layer(rows, evidence.layers, PAPER[reference] if kind == KINDS[0] else {})
-    yield Heading("Table 2 with the authors' sum of gradients", 2)
-    yield Paragraph(SUM)
-    yield _by_layer(_rows_of(table, "gradient_sum", KINDS[0]), evidence.layers, TABLE_2)
-    yield Heading("Saturation of flow", 2)
-    yield Paragraph(
-        "The share of the flows from [CLS] that are just what [CLS] gives in that layer or the token takes in the "
-        "first: such a flow says nothing of the layers between. Below it the share of tokens whose flow another token "
-        "has too."
+    summed = _by_layer(_rows_of(table, "gradient_sum", KINDS[0]), evidence.layers, TABLE_2)
+    yield from under("Table 2 with the authors' sum of gradients", Paragraph(SUM), summed)
+    yield from under(
+        "Saturation of flow",
+        Paragraph(
+            "The share of the flows from [CLS] that are just what [CLS] gives in that layer or the token takes in the "
+            "first: such a flow says nothing of the layers between. Below it the share of tokens whose flow another "
+            "token has too."
+        ),
+        _saturation(evidence.tables["saturation"], evidence.layers),
     )
-    yield _saturation(evidence.tables["saturation"], evidence.layers)
 
 
 def _in_words(kind: tuple[str, str], tokens: Mapping[str, str]) -> str:
@@ -136,7 +138,7 @@ def _sentences(table: pd.DataFrame) -> str:
 
 
 def _rows_of(table: pd.DataFrame, reference: str, kind: tuple[str, str]) -> pd.DataFrame:
-    return table[(table["reference"] == reference) & (table["ranks"] == kind[0]) & (table["tokens"] == kind[1])]
+    return rows_with(table, reference=reference, ranks=kind[0], tokens=kind[1])
 
 
 def _by_layer(table: pd.DataFrame, layers: int, paper: Mapping[str, Row]) -> Table:
@@ -206,21 +208,20 @@ def subject_blocks(table: pd.DataFrame) -> Iterator[Block]:
     counts = shown.groupby("attractors")["sentences"].first()
     rows: list[Sequence[Words]] = []
     for method, layer in dict.fromkeys(zip(shown["method"], shown["layer"], strict=True)):
-        one = shown[(shown["method"] == method) & (shown["layer"] == layer)].groupby("attractors")["found"].mean()
+        one = rows_with(shown, method=method, layer=layer).groupby("attractors")["found"].mean()
         named = f"{method}, layer {layer}" if layer else NAMES.get(method, method)
         rows.append([named, *(f"{one[group]:.2f}" for group in groups)])
     yield Table(["attractors", *(f"{group} ({counts[group]:,} sentences)" for group in groups)], rows)
 
 
-def accuracy_blocks(evidence: Evidence) -> Iterator[Block]:
+def accuracy_block(evidence: Evidence) -> Table:
     """How often the models are right."""
-    yield Heading("How often the models are right", 2)
     rows: list[Sequence[Words]] = []
     for run in evidence.runs:
         for kind, counts in (("held out, of the text trained on", run.held_out), ("tested", run.testing)):
             by = ", ".join(f"{right / of:.3f} of {of:,} with {number}" for number, (right, of) in counts.items() if of)
             rows.append([run.name, kind, f"{share(counts):.3f}", by])
-    yield Table(["", "sentences", "right", "by attractors"], rows)
+    return Table(["", "sentences", "right", "by attractors"], rows)
 
 
 # Tables 1 to 3 as curves: how each method agrees with what the model uses, layer by layer, the paper's beside it.
@@ -267,6 +268,5 @@ def _draw_method(axes: Any, table: pd.DataFrame, method: str, paper: Row) -> Non
     for number, (_, rows) in enumerate(table.groupby("seed", dropna=False)):
         axes.plot(rows["layer"], rows["mean"], label=method if number == 0 else None, **style)
     if paper:
-        axes.plot(
-            list(paper), [mean for mean, _ in paper.values()], color=COLOURS[method], linewidth=0.8, linestyle="--"
-        )
+        means = [mean for mean, _ in paper.values()]
+        axes.plot(list(paper), means, color=COLOURS[method], linewidth=0.8, linestyle="--")

@@ -11,7 +11,8 @@ from ...record import AttentionRecord
 from ...record.words import word_groups, word_labels
 from ...views.palette import CATEGORICAL
 from ...views.printing import INK, PAGE, QUIET, Plot, drawn_figure, whole_numbers
-from ..document import Block, Code, Figure, Heading, Paragraph, Piece, Table
+from ..claims import rows_with
+from ..document import Block, Code, Figure, Paragraph, Piece, Table, under
 from .drawing import TITLES, maps_by_method
 
 KINDS = {
@@ -68,7 +69,7 @@ class Pronouns:
 
     def last(self, sentence: MaskedSentence, method: str) -> dict[str, float]:
         """The share of each word in the last layer."""
-        rows = self.shares[(self.shares["sentence"] == sentence.shown) & (self.shares["method"] == method)]
+        rows = rows_with(self.shares, sentence=sentence.shown, method=method)
         rows = rows[rows["layer"] == rows["layer"].max()]
         return dict(zip(rows["word"], rows["share"], strict=True))
 
@@ -205,25 +206,18 @@ def pronoun_blocks(model: Any | None) -> list[Block]:
         Code("--model bert-base-uncased"),
         " or the folder of one.",
     ]
-    return [Heading(TITLE, 2), Paragraph(missing)]
+    return under(TITLE, Paragraph(missing))
 
 
 def _figure_blocks(found: Pronouns) -> Iterator[Block]:
-    yield Heading(TITLE, 2)
-    yield Figure(
-        "fig04_pronouns",
-        pronoun_figure(found),
-        [
-            "A pronoun is masked in ",
-            Code(found.model),
-            (
-                ". In the paper, in the first sentence rollout and flow agree with each other and with the model's"
-                " answer, while raw attention varies much from layer to layer and ends against it; in the second only"
-                " flow agrees. A pronoun has the colour of the word it would mean: look whether the line of the"
-                " likelier pronoun's word is the upper one in the last layer."
-            ),
-        ],
+    words = (
+        ". In the paper, in the first sentence rollout and flow agree with each other and with the model's"
+        " answer, while raw attention varies much from layer to layer and ends against it; in the second only"
+        " flow agrees. A pronoun has the colour of the word it would mean: look whether the line of the"
+        " likelier pronoun's word is the upper one in the last layer."
     )
+    figure = Figure("fig04_pronouns", pronoun_figure(found), ["A pronoun is masked in ", Code(found.model), words])
+    yield from under(TITLE, figure)
     names = ["sentence", "predicted", "it would mean", *(f"{title}, last layer" for title in TITLES.values())]
     yield Table(names, [_outcome_row(found, sentence) for sentence in found.sentences])
 

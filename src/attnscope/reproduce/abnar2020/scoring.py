@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from torch import Tensor
 from ...attribution import blank_out, flow, gradient, raw, rollout
 from ...attribution.comparing import ranks, round_scores
 from ...engine import Store
-from ...evaluation.erasure import position_scores, random_scores
+from ...evaluation.per_text import position_scores, random_scores
 from ...evaluation.tables import interval, means, resampled_means
 from ...lab.data import AgreementExample
 from ...lab.models import AgreementTransformer
@@ -261,12 +261,22 @@ Scores = Mapping[int, Sequence[SentenceScores]]
 """What all sentences of the tables give the model of each seed."""
 
 
-def saturation_table(scores: Scores) -> pd.DataFrame:
+def _for_each_seed(
+    columns_of: Callable[[Sequence[SentenceScores]], dict[str, Any]],
+) -> Callable[[Scores], pd.DataFrame]:
+    """Let what is measured on the sentences of one model be a table of the models of all seeds."""
+
+    @wraps(columns_of)
+    def table(scores: Scores) -> pd.DataFrame:
+        tables = [pd.DataFrame({"seed": seed, **columns_of(sentences)}) for seed, sentences in scores.items()]
+        return pd.concat(tables, ignore_index=True)
+
+    return table
+
+
+@_for_each_seed
+def saturation_table(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
     """The share of the flows from [CLS] that are just their trivial cut, and of tokens tied with another, by layer."""
-    return _by_seed(scores, _saturation)
-
-
-def _saturation(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
     saturated = np.stack([sentence.saturated.numpy() for sentence in sentences])
     low, high = interval(resampled_means(saturated, seed=0))
     ties = np.stack([_tie_shares(sentence.methods[METHODS.index("flow")].numpy()) for sentence in sentences])
@@ -280,22 +290,14 @@ def _tie_shares(flows: Float64[np.ndarray, "layer token"]) -> Float64[np.ndarray
     return np.array([(count[place] > 1).mean() for _, place, count in found])
 
 
-def evenness_table(scores: Scores) -> pd.DataFrame:
+@_for_each_seed
+def evenness_table(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
     """How evenly each method spreads over the tokens, by layer: its entropy as a share of the largest."""
-    return _by_seed(scores, _evenness)
-
-
-def _evenness(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
     values = np.stack([evenness(sentence.methods.numpy()).ravel() for sentence in sentences])
     low, high = interval(resampled_means(values, seed=0))
     names = scores_of(sentences[0].methods.shape[1])[: values.shape[1]]  # without the baselines, which come last
     methods, layers = zip(*names, strict=True)
     return {"method": methods, "layer": layers, "evenness": means(values), "low": low, "high": high}
-
-
-def _by_seed(scores: Scores, columns_of: Callable[[Sequence[SentenceScores]], dict[str, Any]]) -> pd.DataFrame:
-    tables = [pd.DataFrame({"seed": seed, **columns_of(sentences)}) for seed, sentences in scores.items()]
-    return pd.concat(tables, ignore_index=True)
 
 
 def first_layer_gap(sentences: Sequence[SentenceScores]) -> float:

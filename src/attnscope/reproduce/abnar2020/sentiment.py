@@ -9,18 +9,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float64
-from torch import Tensor
 
 from ...attribution import flow, gradient, raw, rollout
 from ...capture import load
 from ...engine import Store
 from ...errors import BadInput
-from ...evaluation.erasure import position_scores, random_scores
+from ...evaluation.per_text import position_scores, random_scores
 from ...lab import train_classifier
 from ...lab.data.examples_file import sha256_of
-from ...lab.models.storage import WEIGHTS
-from ...lab.sentiment import Labelled, labelled_splits
+from ...lab.data.labelled import Labelled, labelled_splits
+from ...lab.models.word_model import WEIGHTS
 from ...progress import items_done, working
 from ...record import AttentionRecord
 from ..experiment import Attempt
@@ -50,9 +48,11 @@ def run_sentiment(attempt: Attempt[Scale, Options]) -> Sentiment:
     without an encoder the shipped model stands in, and reads the test sentences of the agreement models.
     """
     scale, options = attempt.scale, attempt.options
-    encoder = options.encoder or scale.encoder
+    encoder, place = options.encoder or scale.encoder, None
     try:
-        place = None if encoder is None else _classifier(attempt.folder, encoder, options.data)
+        if encoder is not None:  # fine-tuned now, or found there from before
+            place = attempt.folder / "models" / f"classifier-{Path(encoder).name}"
+            train_classifier(place, resume=place.exists(), model=encoder, place=options.data)
     except BadInput as missing:
         if options.encoder is not None:
             raise
@@ -62,7 +62,7 @@ def run_sentiment(attempt: Attempt[Scale, Options]) -> Sentiment:
         model = load(SHIPPED_MODEL if place is None else str(place))
     if place is None:
         testing = attempt["examples"].testing
-        items = evenly([Labelled(" ".join(one.words), one.number) for one in testing], scale.reviews)
+        items = spread_evenly([Labelled(" ".join(one.words), one.number) for one in testing], scale.reviews)
         weights, name, about = SHIPPED_MODEL, SHIPPED_MODEL, "the shipped model in place of a sentiment classifier"
     else:
         items = reviews(scale.reviews, model, options.data)
@@ -70,12 +70,6 @@ def run_sentiment(attempt: Attempt[Scale, Options]) -> Sentiment:
     with items_done("Sentences of Table 3") as watch:
         found, right = sentiment_correlations(model, weights, items, attempt.folder / "scores" / name, watch)
     return Sentiment(found, f"{about}; {len(items):,} sentences, {right:.1%} of them classified rightly")
-
-
-def _classifier(folder: Path, encoder: str, data: str | Path | None) -> Path:
-    """The folder of the classifier: fine-tuned now, or found there from before."""
-    place = folder / "models" / f"classifier-{Path(encoder).name}"
-    return train_classifier(place, resume=place.exists(), model=encoder, place=data)
 
 
 def sentiment_correlations(
@@ -123,26 +117,23 @@ def _cells(record: AttentionRecord, number: int) -> Iterator[float]:
     reference = gradient(record).scores.double()[None].numpy()
     words = ~np.array(record.special)
     for source in SOURCES:
-        rows = torch.cat([*(_rows(one, source) for one in maps), baselines]).numpy()
+        # what each token gets at each layer, as shares of all
+        got = [shares(one[:, 0] if source == "cls" else one.amax(1)) for one in maps]
+        rows = torch.cat([*got, baselines]).numpy()
         for tokens in (np.ones(count, dtype=bool), words):
             yield from correlations(rows[:, tokens], reference[:, tokens]).ravel().tolist()
-
-
-def _rows(maps: Float64[Tensor, "layer token token"], source: str) -> Float64[Tensor, "layer token"]:
-    """What each token gets at each layer, as shares of all."""
-    return shares(maps[:, 0] if source == "cls" else maps.amax(1))
 
 
 def reviews(count: int, model: Any, data: str | Path | None) -> list[Labelled]:
     """So many test sentences of the sentiment treebank, spread evenly over those that are short enough."""
     items = labelled_splits("sst", data)["test"]
-    return evenly([item for item in items if len(model.tokens(item.text)) <= MOST_TOKENS], count)
+    return spread_evenly([item for item in items if len(model.tokens(item.text)) <= MOST_TOKENS], count)
 
 
-def evenly(items: Sequence[Item], count: int) -> list[Item]:
+def spread_evenly(items: Sequence[Item], count: int) -> list[Item]:
     """So many of the items, spread as evenly as can be; all where there are no more.
 
-    >>> evenly(["a", "b", "c", "d"], 2)
+    >>> spread_evenly(["a", "b", "c", "d"], 2)
     ['b', 'd']
     """
     whole = len(items)

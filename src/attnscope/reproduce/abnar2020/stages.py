@@ -15,7 +15,7 @@ from ...lab.agreement import accuracy_by_attractors, grammar_examples, read_agre
 from ...lab.data import AgreementExample, build_agreement
 from ...lab.data.examples_file import card_of, sha256_of, words_of
 from ...lab.models import AgreementTransformer
-from ...lab.models.storage import WEIGHTS
+from ...lab.models.word_model import WEIGHTS
 from ...progress import items_done, tokens_done
 from ..experiment import Attempt
 from .claims import Evidence, Run
@@ -37,7 +37,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
     options = attempt.options
     corpus = None if options.corpus is None else Path(options.corpus)
     model = load(options.model) if isinstance(options.model, str) else options.model
-    attempt.found["pronouns"] = pronoun_blocks(model)
+    attempt.results["pronouns"] = pronoun_blocks(model)
     if corpus is not None and not corpus.is_file():
         raise BadInput(f"There is no file {corpus}: give one that attnscope data build agreement has written.")
     if options.limit is not None and (corpus is not None or attempt.scale.text != "text"):
@@ -107,8 +107,11 @@ def build_examples(attempt: Attempt[Scale, Options]) -> Examples:
         raise BadInput(f"{path} has no {words_of(path).name} beside it, which attnscope data build agreement writes.")
     tested = folder / "test.jsonl.gz"
     _build(options, ["agreement"], tested, words=words_of(path))
-    source = f"{_sources(path)}; tested on Linzen's subset"
-    return Examples(training, validation, held_out, read_agreement(tested), source)
+    source = path.name
+    if card_of(path).is_file():  # where built sentences come from
+        source = ", ".join(json.loads(card_of(path).read_text(encoding="utf-8"))["recipe"]["sources"])
+    testing = read_agreement(tested)
+    return Examples(training, validation, held_out, testing, f"of {source}; tested on Linzen's subset")
 
 
 def _build(options: Options, sources: Sequence[str], path: Path, **further: Any) -> None:
@@ -117,13 +120,6 @@ def _build(options: Options, sources: Sequence[str], path: Path, **further: Any)
             build_agreement(
                 sources, path, parser=options.parser, data=options.data, resume=True, watch=watch, **further
             )
-
-
-def _sources(path: Path) -> str:
-    """Where built sentences come from, as their card says it."""
-    if not card_of(path).is_file():
-        return f"of {path.name}"
-    return f"of {', '.join(json.loads(card_of(path).read_text(encoding='utf-8'))['recipe']['sources'])}"
 
 
 def linzen_split(examples: Sequence[AgreementExample], name: str) -> Examples:

@@ -129,13 +129,12 @@ def logistic_agrees(evidence: Evidence, data: str) -> Finding:
 
 @claim(
     "beta-uf-agreement-rises-then-falls",
-    says="A(α, β_uf) first rises and then falls while β_uf is trained.",
     rule="on every data set of texts that was run, its highest checkpoint lies more than two standard errors of the "
     "difference above both the first and the last",
     paper="on all data sets (A.7)",
 )
 def rises_then_falls(evidence: Evidence) -> Finding:
-    """Whether A(α, β_uf) is clearly highest between the first and the last checkpoint, on every data set run."""
+    """A(α, β_uf) first rises and then falls while β_uf is trained."""
     shown, holds = [], True
     for data in CLASSIFIED:
         try:
@@ -155,23 +154,21 @@ def rises_then_falls(evidence: Evidence) -> Finding:
 
 @claim(
     "sms-seeds-disagree",
-    says="On SMS two seeds do not agree on where to look.",
     rule="A(α, α̂) at the end is less beyond chance than on every other data set of texts that was run",
     paper="did not correlate much (A.9)",
-    data="sms",
 )
-def seeds_disagree(evidence: Evidence, data: str) -> Finding:
-    """Whether two seeds agree less on where to look, beyond chance, on this data set than on each other one run."""
+def seeds_disagree(evidence: Evidence) -> Finding:
+    """On SMS two seeds do not agree on where to look."""
 
     def beyond(name: str) -> float:
         last = evidence.curve(name, "attention_attention").iloc[-1]
         return float((last["agreement"] - last["chance"]) / (1 - last["chance"]))
 
-    own, others = beyond(data), {}
+    own, others = beyond("sms"), {}
     for name in CLASSIFIED:
-        if name != data:
-            with suppress(Unmeasured):
-                others[name] = beyond(name)
+        with suppress(Unmeasured):
+            others[name] = beyond(name)
+    others.pop("sms")
     if not others:
         raise Unmeasured("No other data set was run.")
     here = f"{own:.2f} of what is beyond chance; {', '.join(f'{name} {value:.2f}' for name, value in others.items())}"
@@ -202,26 +199,24 @@ CLEAR = 1e-3
 
 @claim(
     "proxy-is-logistic",
-    says="The proxy is a logistic regression on counts divided by the length (A.10).",
     rule=f"trained to their ends without a penalty, both give every text the same probability to {SHARP:g}",
     paper="proved",
     kind="derived",
 )
 def proxy_is_logistic(evidence: Evidence) -> Finding:
-    """Whether the proxy and a logistic regression give each text the same probability."""
+    """The proxy is a logistic regression on counts divided by the length (A.10)."""
     worst = float(_theory(evidence, "logistic")["difference"].abs().max())
     return Finding(f"largest difference {worst:.1g}", worst <= SHARP)
 
 
 @claim(
     "initial-gradient-is-cooccurrence",
-    says="The proxy's logits begin to move by the co-occurrence table, 2(C - mean C) (Eq. 53).",
     rule=f"the relative difference falls with every width, to below {NEAR:.0%} at the largest",
     paper="proved for endless width; its Eq. 15 says the same of probabilities, where a factor 1/|O| is missing",
     kind="derived",
 )
 def gradient_is_cooccurrence(evidence: Evidence) -> Finding:
-    """Whether the first change of the logits nears the co-occurrence table as the model grows wider."""
+    """The proxy's logits begin to move by the co-occurrence table, 2(C - mean C) (Eq. 53)."""
     table = _theory(evidence, "initial_gradient")
     errors = table.groupby("width")["logits_error"].mean().sort_index()
     last = table[table["width"] == table["width"].max()]
@@ -235,13 +230,12 @@ def gradient_is_cooccurrence(evidence: Evidence) -> Finding:
 
 @claim(
     "optimal-attention-may-avoid-largest-beta",
-    says="The best attention may leave out the place with the largest β (A.1).",
     rule=f"in the paper's example the optimum has less than {CLEAR:g} there and one half on each of the others",
     paper=".5 on each of the other two",
     kind="derived",
 )
 def avoids_largest(evidence: Evidence) -> Finding:
-    """Whether the best attention of the paper's example leaves out the place with the largest β."""
+    """The best attention may leave out the place with the largest β (A.1)."""
     table = _theory(evidence, "counterexample")
     largest = table["lexical"].idxmax()
     others = table.drop(index=largest)["attention"]

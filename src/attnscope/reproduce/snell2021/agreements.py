@@ -22,6 +22,7 @@ from torch import Tensor
 from ...lab.models import WordTranslation
 from ...lab.probes.saliency import contextualised
 from ...lab.probes.top_agreement import chance_agreement, rank_agreement, shuffled_agreement, tied_rows, top_agreement
+from ..claims import rows_with
 from .sentence_pairs import TranslatedPart, TranslatedTexts
 from .snapshots import Snapshot, best_snapshot, load_snapshot, load_snapshots, source_rows, translation_rows
 
@@ -82,8 +83,7 @@ def contexts_of(
     name of each measure. `trivial` is what guessing gives. Columns: seeds, by, measure, pair, agreement, performance
     (ξ), step, reached, best (ξ*), trivial.
     """
-    two_seeds = (agreements["pair"] == "attention_attention") & (agreements["seeds"] == "two")
-    curve = agreements[two_seeds].sort_values("step")
+    curve = rows_with(agreements, pair="attention_attention", seeds="two").sort_values("step")
     asked = agreements[agreements["pair"].isin(CONTEXTUALISED)].groupby(["pair", "seeds"], sort=False)
     rows = []
     for by in ("agreement", "tau"):
@@ -95,20 +95,9 @@ def contexts_of(
             ]
             for (pair, seeds), value in asked[by].max().items():
                 found = contextualised(float(value), points)
-                rows.append(
-                    {
-                        "seeds": seeds,
-                        "by": by,
-                        "measure": measure,
-                        "pair": pair,
-                        "agreement": float(value),
-                        "performance": found.performance,
-                        "step": found.step,
-                        "reached": found.reached,
-                        "best": points[-1][2],
-                        "trivial": trivial[measure],
-                    }
-                )
+                labels = {"seeds": seeds, "by": by, "measure": measure, "pair": pair, "agreement": float(value)}
+                worth = {"performance": found.performance, "step": found.step, "reached": found.reached}
+                rows.append(labels | worth | {"best": points[-1][2], "trivial": trivial[measure]})
     return rows
 
 
@@ -215,7 +204,8 @@ def _translation_rows(runs: TranslationRuns, part: str) -> Iterator[dict[str, An
     attention, saliency = reference.values["attention"], reference.values["saliency"]
     proxy = runs.best("proxy-0", part).values["lexical"]
     counted = {
-        f"counts{iterations or ''}": translation_rows(learned, sample) for iterations, learned in _counted(runs).items()
+        f"counts{iterations or ''}": translation_rows(learned, sample)
+        for iterations, learned in _word_translations(runs).items()
     }
     for seeds, seed in (("two", SECOND), ("same", REFERENCE)):
         for shot in runs.curve(f"learned-{seed}", part):
@@ -240,10 +230,9 @@ def _translation_rows(runs: TranslationRuns, part: str) -> Iterator[dict[str, An
     yield row("attention_optimal", "same", added.step, added.values["attention"], optimal)
 
 
-def _counted(runs: TranslationRuns) -> dict[int, WordTranslation]:
+def _word_translations(runs: TranslationRuns) -> dict[int, WordTranslation]:
     """IBM Model 1 of the training sentences, by its steps of expectation maximisation."""
-    size = len(runs.texts.vocabulary)
-    train = runs.texts.train
+    size, train = len(runs.texts.vocabulary), runs.texts.train
     return {
         iterations: WordTranslation.learned(train.sources, train.targets, size, size, iterations)
         for iterations in runs.iterations

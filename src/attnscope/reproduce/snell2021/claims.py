@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.stats import fisher_exact
 
 from .. import claims as shared
-from ..claims import Finding, Unmeasured, claim
+from ..claims import Finding, Unmeasured, claim, rows_with
 
 # What the claims are judged on: the tables that each stage gives, by their names.
 
@@ -28,10 +28,10 @@ class Evidence(shared.Evidence):
 
     def rows(self, reason: str, table: str, **labels: Any) -> pd.DataFrame:
         """The rows of a table with these labels; where there are none, this is why a claim has no verdict."""
-        try:
-            return self.where(table, **labels)
-        except Unmeasured:
-            raise Unmeasured(reason) from None
+        rows = rows_with(self.tables[table], **labels) if table in self.tables else pd.DataFrame()
+        if rows.empty:
+            raise Unmeasured(reason)
+        return rows
 
     def curve(self, data: str, pair: str, seeds: str = "two") -> pd.DataFrame:
         """An agreement on validation data over the checkpoints of training."""
@@ -51,6 +51,8 @@ class Evidence(shared.Evidence):
         return self.rows(reason, "contexts", data=data, **labels).iloc[0]
 
 
+CONTROL, REORDERED = "choice", "reordered"
+"""The tasks that are always learned and never: words drawn from a larger set, and a fixed other order of the output."""
 LEARNED = 0.95
 """The accuracy from which a task counts as learned."""
 CERTAIN = 0.05
@@ -74,16 +76,14 @@ SOME_FAIL = (
 
 @claim(
     "copy-40-of-60-always-learns",
-    says="Copying is learned by every seed where each sequence has 40 of 60 words.",
     rule=f"every seed ends with an {LEARNS}",
     paper="20 of 20 seeds",
-    task="choice",
 )
-def always_learns(evidence: Evidence, task: str) -> Finding:
-    """Whether every seed has learned the task at the last check."""
-    last = _last(evidence, task)
-    here = f"{_count_learned(last)}, at step {_step(evidence, task)}"
-    return Finding(here, bool((last >= LEARNED).all()), _when(evidence, task))
+def always_learns(evidence: Evidence) -> Finding:
+    """Copying is learned by every seed where each sequence has 40 of 60 words."""
+    last = _last(evidence, CONTROL)
+    here = f"{_count_learned(last)}, at step {_step(evidence, CONTROL)}"
+    return Finding(here, bool((last >= LEARNED).all()), _when(evidence, CONTROL))
 
 
 @claim(
@@ -92,7 +92,6 @@ def always_learns(evidence: Evidence, task: str) -> Finding:
     rule=SOME_FAIL,
     paper="some of 20 seeds (Figure 3)",
     task="same",
-    control="choice",
 )
 @claim(
     "mixture-sometimes-fails",
@@ -100,11 +99,10 @@ def always_learns(evidence: Evidence, task: str) -> Finding:
     rule=SOME_FAIL,
     paper="some of 20 seeds (Figure 3)",
     task="mixture",
-    control="choice",
 )
-def sometimes_fails(evidence: Evidence, task: str, control: str) -> Finding:
+def sometimes_fails(evidence: Evidence, task: str) -> Finding:
     """Whether some seed fails, and more fail than in the control, by Fisher's exact test."""
-    ends, controls = _last(evidence, task), _last(evidence, control)
+    ends, controls = _last(evidence, task), _last(evidence, CONTROL)
     failed, p = [int((part < LEARNED).sum()) for part in (ends, controls)], _fewer_learn(ends, controls)
     here = f"{failed[0]} of {len(ends)} fail against {failed[1]} of {len(controls)}, p {p:.2g}"
     if (ends < LEARNED).all():
@@ -114,34 +112,29 @@ def sometimes_fails(evidence: Evidence, task: str, control: str) -> Finding:
 
 @claim(
     "fixed-permutation-fails",
-    says="An output in a fixed other order is never learned, where copying always is.",
     rule=f"no seed ever has an {LEARNS}, and every seed of copying ends with one",
     paper="always fails",
-    task="reordered",
-    control="choice",
 )
-def always_fails(evidence: Evidence, task: str, control: str) -> Finding:
-    """Whether no seed ever learns the task, and every seed learns the control."""
-    best, controls = _runs(evidence, task).groupby("seed")["accuracy"].max(), _last(evidence, control)
+def always_fails(evidence: Evidence) -> Finding:
+    """An output in a fixed other order is never learned, where copying always is."""
+    best, controls = _runs(evidence, REORDERED).groupby("seed")["accuracy"].max(), _last(evidence, CONTROL)
     here = (
-        f"best accuracies {_numbers(best)} by step {_step(evidence, task)}; {_count_learned(controls)} of the control "
-        f"by step {_step(evidence, control)}"
+        f"best accuracies {_numbers(best)} by step {_step(evidence, REORDERED)}; {_count_learned(controls)} of the "
+        f"control by step {_step(evidence, CONTROL)}"
     )
     return Finding(here, bool((best < LEARNED).all() and (controls >= LEARNED).all()))
 
 
 @claim(
     "beta-uf-same-for-copy-and-permutation",
-    says="Under uniform attention β is the same for copying and for that other order.",
     rule=f"log β at the right place ends within {SAME_LEXICAL} of that of copying, in every seed, where it is at least "
     f"{KNOWN:g} above that elsewhere in both",
     paper="exactly the same",
-    tasks=("choice", "reordered"),
 )
-def same_lexical(evidence: Evidence, tasks: tuple[str, str]) -> Finding:
-    """Whether log β at the right place, under uniform attention, ends the same in both tasks, seed by seed."""
+def same_lexical(evidence: Evidence) -> Finding:
+    """Under uniform attention β is the same for copying and for that other order."""
     reason = "Uniform attention was not trained on copying."
-    uniform = [evidence.rows(reason, "copying", task=task, attention="uniform") for task in tasks]
+    uniform = [evidence.rows(reason, "copying", task=task, attention="uniform") for task in (CONTROL, REORDERED)]
     ends = [rows.sort_values("step").groupby("seed").last() for rows in uniform]
     both = ends[0].index.intersection(ends[1].index)
     if both.empty:
@@ -195,25 +188,23 @@ def _numbers(values: "pd.Series[float]") -> str:
 
 @claim(
     "eight-bad-heads-fail",
-    says="A model of eight heads that each fail alone mostly fails.",
     rule=f"more than half of the combinations never have an {LEARNS}",
     paper="likely to fail (Figure 6)",
 )
 def bad_heads_fail(evidence: Evidence) -> Finding:
-    """Whether most combinations of eight bad heads fail."""
+    """A model of eight heads that each fail alone mostly fails."""
     best = _best_of_combinations(evidence, "bad")
     return Finding(_count_learned(best), float((best < LEARNED).mean()) > 0.5)
 
 
 @claim(
     "one-good-head-suffices",
-    says="One head that learns alone is enough for the model to learn.",
     rule=f"at least {MOSTLY:.0%} of the combinations learn, and more than of eight bad heads (Fisher's exact test, "
     "p < .05)",
     paper="likely to learn (Figure 6)",
 )
 def good_head_suffices(evidence: Evidence) -> Finding:
-    """Whether most combinations with one good head learn, and more than without."""
+    """One head that learns alone is enough for the model to learn."""
     with_one, without = _best_of_combinations(evidence, "good"), _best_of_combinations(evidence, "bad")
     p = _fewer_learn(without, with_one)
     here = f"{_count_learned(with_one)} against {_count_learned(without)} without, p {p:.2g}"
@@ -222,12 +213,11 @@ def good_head_suffices(evidence: Evidence) -> Finding:
 
 @claim(
     "random-eight-learn",
-    says="Eight heads at random nearly always learn.",
     rule=f"at least {SURELY:.0%} of the combinations learn",
     paper="with very high probability (Figure 6)",
 )
 def random_heads_learn(evidence: Evidence) -> Finding:
-    """Whether nearly all combinations of eight random heads learn."""
+    """Eight heads at random nearly always learn."""
     best = _best_of_combinations(evidence, "random")
     return Finding(_count_learned(best), bool((best >= LEARNED).mean() >= SURELY))
 
@@ -243,13 +233,12 @@ def _best_of_combinations(evidence: Evidence, kind: str) -> "pd.Series[float]":
 
 @claim(
     "locality-early",
-    says="At first β is highest at the keyword, then one further, and as low at the end as on average (Hypothesis 2).",
     rule=f"so in every seed at the first check where the keyword is {BEGUN:g} above the mean; the last two are as low "
     "where they differ by less than half of the distance above",
     paper="so (Figure 7)",
 )
 def local_at_first(evidence: Evidence) -> Finding:
-    """Hypothesis 2 in every seed, at the first check where the keyword has clearly risen."""
+    """At first β is highest at the keyword, then one further, and as low at the end as on average (Hypothesis 2)."""
     first = {}
     for seed, rows in _by_seed(evidence).items():
         risen = rows[rows["keyword"] - rows["mean"] >= BEGUN]
@@ -277,7 +266,7 @@ def _by_seed(evidence: Evidence) -> dict[Any, pd.DataFrame]:
 
 
 def _in_order(by_seed: "dict[Any, pd.Series[float]]", names: tuple[str, str, str, str]) -> Finding:
-    """Whether in each seed the first lies above the second, that above the third, and the fourth is about the third."""
+    """Whether in each seed the first is above the second, that above the third, and the fourth is about the third."""
     shown, holds = [], True
     for seed, row in by_seed.items():
         first, second, third, fourth = (float(row[name]) for name in names)

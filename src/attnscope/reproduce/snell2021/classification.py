@@ -4,7 +4,6 @@ from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,16 +71,11 @@ def keep_texts(
     Store(own, STAGE, {**asdict(scale.data[own.name]), **sizes, **begin}).begin()
     if not (own / FILE).exists():
         save_texts(own / FILE, texts)
-    if vectors is not None and not (own / VECTORS).exists():
-        _keep_vectors(own / VECTORS, vectors, texts.vocabulary)
+    wanted = vectors is not None and not (own / VECTORS).exists()
+    if wanted and (found := word_vectors(vectors, texts.vocabulary.words)) is not None:
+        numbers, rows = (torch.from_numpy(places) for places in found.places(texts.vocabulary))
+        save_checkpoint(own / VECTORS, {"numbers": numbers, "vectors": found.table[rows]})
     return load_texts(own / FILE)
-
-
-def _keep_vectors(path: Path, vectors: str | Path, vocabulary: Vocabulary) -> None:
-    found = word_vectors(vectors, vocabulary.words)
-    if found is not None:
-        numbers, rows = (torch.from_numpy(places) for places in found.places(vocabulary))
-        save_checkpoint(path, {"numbers": numbers, "vectors": found.table[rows]})
 
 
 def embedding_width(own: Path, otherwise: int) -> int:
@@ -146,11 +140,6 @@ class ClassificationRun:
         """What its files are called."""
         return f"{self.kind}-{self.seed}"
 
-    @property
-    def labels(self) -> dict[str, Any]:
-        """What a row of it begins with."""
-        return {"data": self.data, "kind": self.kind, "seed": self.seed}
-
 
 def run_classification(
     folder: Path,
@@ -198,7 +187,7 @@ def _other_seeds(scale: DataScale) -> range:
 
 
 def do_classification_run(folder: Path, scale: ClassificationScale, run: ClassificationRun) -> Rows:
-    """What was seen of a run, trained now, gone on with, or kept from before."""
+    """What was seen of a run, trained now, continued, or kept from before."""
     own = folder / run.data
     train = {"proxy": _train_proxy, "logistic": _fit_logistic}.get(run.kind, _train_model)
     return Store(own, STAGE, {}).grow(run.name, partial(train, own, scale, run))
@@ -220,7 +209,8 @@ def _train_model(own: Path, scale: ClassificationScale, run: ClassificationRun, 
     )
     begin_with_vectors(model.embeddings, own)
     if run.kind == "frozen":
-        only_attention_learns(model)
+        for name, weights in model.named_parameters():  # all but those of the attention (A.6)
+            weights.requires_grad_(name.startswith("attention"))
     # Δ is asked of the first two runs with learned attention alone
     with_saliency = run.kind == "learned" and run.seed in (REFERENCE, SECOND)
     quantities = ("attention", "lexical", "saliency") if with_saliency else ("attention", "lexical")
@@ -233,13 +223,7 @@ def _train_model(own: Path, scale: ClassificationScale, run: ClassificationRun, 
     details = {"data": run.data, "kind": run.kind}
     log = train_recurrent(model, texts.train, checkpoint, seed=run.seed, steps=steps, probes=probes, details=details)
     parts = [row["probe"] for row in log if "probe" in row]
-    return [{**run.labels, "part": part, **row} for part, row in zip(parts, rows_of_probes(log), strict=True)]
-
-
-def only_attention_learns(model: RecurrentClassifier) -> None:
-    """Freeze all weights but those of the attention (A.6)."""
-    for name, weights in model.named_parameters():
-        weights.requires_grad_(name.startswith("attention"))
+    return [{**asdict(run), "part": part, **row} for part, row in zip(parts, rows_of_probes(log), strict=True)]
 
 
 def _train_proxy(own: Path, scale: ClassificationScale, run: ClassificationRun, checkpoint: Path) -> Rows:
@@ -247,7 +231,7 @@ def _train_proxy(own: Path, scale: ClassificationScale, run: ClassificationRun, 
     epochs, rate, width = scale.proxy_epochs, proxy_rate(run.data), scale.proxy_width
     model = train_bag(texts, checkpoint, seed=run.seed, epochs=epochs, rate=rate, width=width)
     save_checkpoint(_weights_file(own, run), {"weights": model.word_weights()[:, 0]})
-    return [{**run.labels, "loss": mean_loss(model, texts.dev)}]
+    return [{**asdict(run), "loss": mean_loss(model, texts.dev)}]
 
 
 def proxy_rate(data: str) -> float:
@@ -259,7 +243,7 @@ def _fit_logistic(own: Path, _scale: ClassificationScale, run: ClassificationRun
     texts = load_texts(own / FILE)
     found = logistic_words(texts.train, texts.dev, len(texts.vocabulary))
     save_checkpoint(_weights_file(own, run), {"weights": torch.from_numpy(found.weights)})
-    return [{**run.labels, "strength": found.strength, "accuracy": found.accuracy}]
+    return [{**asdict(run), "strength": found.strength, "accuracy": found.accuracy}]
 
 
 def _weights_file(own: Path, run: ClassificationRun) -> Path:
@@ -278,9 +262,9 @@ def word_values(own: Path, run: ClassificationRun, texts: PackedTexts) -> Float[
 def _compare(own: Path, scale: DataScale, texts: ClassifiedTexts) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The agreements of one data set on both parts, and what they are worth."""
     agreements, contexts = [], []
+    runs = [ClassificationRun(own.name, kind, REFERENCE) for kind in ("proxy", "logistic")]
     for name, attribute in PARTS.items():
         part: PackedTexts = getattr(texts, attribute)
-        runs = [ClassificationRun(own.name, kind, REFERENCE) for kind in ("proxy", "logistic")]
         words = {run.kind: word_values(own, run, part) for run in runs}
         positive = float(part.labels.mean())
         guessing = max(positive, 1 - positive)
@@ -348,7 +332,7 @@ def run_locality(folder: Path, scale: LocalityScale, engine: str = "local") -> d
 
 
 def do_locality_run(folder: Path, scale: LocalityScale, seed: int) -> Rows:
-    """What was seen of a seed, trained now, gone on with, or kept from before."""
+    """What was seen of a seed, trained now, continued, or kept from before."""
     return stage_store(folder, scale).grow(f"{seed}", partial(_find_keyword, scale, seed))
 
 

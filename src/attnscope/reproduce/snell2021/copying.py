@@ -4,7 +4,7 @@ The tasks of Snell et al. 2021, sections 3.3 and 6.2. A source is x and the end,
 """
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -207,7 +207,7 @@ def run_copying(folder: Path, scale: CopyingScale, engine: str = "local") -> dic
 
 
 def do_copying_run(folder: Path, scale: CopyingScale, run: CopyingRun) -> Rows:
-    """What was seen of a run, trained now, gone on with, or kept from before."""
+    """What was seen of a run, trained now, continued, or kept from before."""
     name = f"{run.task}-{run.attention}-{run.seed}"
     return stage_store(folder, scale).grow(name, partial(_copy, scale, run))
 
@@ -228,7 +228,7 @@ def _copy(scale: CopyingScale, run: CopyingRun, checkpoint: Path) -> Rows:
         looks=look(model, task, run.seed, range(0, steps + 1, scale.every), scale.sequences),
         details={"width": scale.width, "attention": run.attention},
     )
-    return [{"task": run.task, "attention": run.attention, "seed": run.seed, **row} for row in rows]
+    return [{**asdict(run), **row} for row in rows]
 
 
 # Figure 6: good and bad initialisations of a head, found by trial, and eight of them together.
@@ -349,7 +349,7 @@ def _do_runs(
 
 
 def do_heads_run(folder: Path, scale: HeadsScale, run: HeadsRun) -> Rows:
-    """What was seen of a run, trained now, gone on with, or kept from before."""
+    """What was seen of a run, trained now, continued, or kept from before."""
     name = "-".join(map(str, run.heads))
     return stage_store(folder, scale).grow(f"{name}-on-{run.data_seed}", partial(_copy_with_heads, scale, run))
 

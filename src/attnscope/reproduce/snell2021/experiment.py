@@ -9,7 +9,7 @@ import pandas as pd
 from ...corpora import dataset
 from ...engine import engine as engine_named
 from ...errors import BadInput
-from ...lab.word_vectors import said_vectors, word_vectors
+from ...lab.word_vectors import check_vectors, word_vectors
 from ..claims import rules_in
 from ..experiment import Attempt, Experiment
 from . import agreement_claims, claims
@@ -30,7 +30,7 @@ def prepare(attempt: Stage) -> Mapping[str, Any]:
     """Look for the data sets and read them before anything is trained; those that are missing are left out."""
     scale, data = attempt.scale, attempt.options.data
     engine_named(attempt.options.engine)  # which refuses a wrong name
-    vectors = said_vectors(attempt.options.vectors)
+    vectors = check_vectors(attempt.options.vectors)
     names = list(scale.classification.data) if "classification" in attempt.stages else []
     pairs = [NAME] if "translation" in attempt.stages else []
     missing = {} if scale.toy else missing_data([*names, *pairs], data)
@@ -40,7 +40,7 @@ def prepare(attempt: Stage) -> Mapping[str, Any]:
         word_vectors(vectors, {word for each in texts.values() for word in each.vocabulary.words})
     if pairs and NAME not in missing:
         check_sentences(scale.translation, data)
-    attempt.found |= {"missing": missing, "vectors": vectors, "texts": texts}
+    attempt.results |= {"missing": missing, "vectors": vectors, "texts": texts}
     return {"scale": attempt.scale_name, "vectors": None if vectors is None else Path(vectors).name}
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from ...views.palette import CATEGORICAL
 from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
-from ..claims import NOTHING
-from ..document import Block, Figure, Heading, Paragraph, Table, Words
+from ..claims import NOTHING, rows_with
+from ..document import Block, Figure, Heading, Paragraph, Table, Words, under
 from ..experiment import Attempt, Report
 from . import paper as of_paper
 from .claims import Evidence
@@ -100,8 +100,8 @@ Tables = Mapping[str, pd.DataFrame]
 
 def _figures(tables: Tables) -> Iterator[Block]:
     if "copying" in tables:
-        yield Heading("Figure 3: copying", 2)
-        yield Figure("fig03_copying", copying_curves(tables["copying"]), "A curve for each seed.")
+        figure = Figure("fig03_copying", copying_curves(tables["copying"]), "A curve for each seed.")
+        yield from under("Figure 3: copying", figure)
     if len(tables.get("heads", ())):
         yield Heading("Figure 6: several heads", 2)
         yield Figure("fig06_heads", head_curves(tables["heads"]), "A curve for each combination of heads.")
@@ -109,8 +109,7 @@ def _figures(tables: Tables) -> Iterator[Block]:
         yield Heading("Figure 7: where the keyword is known", 2)
         yield Figure("fig07_locality", locality_curves(tables["locality"]), "Means over seeds and positive sequences.")
     if "agreements" in tables:
-        table = tables["agreements"]
-        table = table[(table["part"] == "validation") & (table["seeds"] == "two")]
+        table = rows_with(tables["agreements"], part="validation", seeds="two")
         yield Heading("Agreements over training", 2)
         yield Figure("agreements", agreement_curves(table), "Validation data, two seeds; the paper gives maxima.")
 
@@ -235,21 +234,10 @@ def agreement_tables(tables: Tables) -> Iterator[Block]:
         ("Table 7: on a sample of the training data", of_paper.TABLE_7, "training", "agreement", texts),
         ("Table 8: on a sample of the training data, with BLEU", of_paper.TABLE_8, "training", "agreement", pairs),
     ):
-        rows = _agreement_rows(tables, paper, part, by, measure)
-        if rows:
-            yield Heading(heading, 2)
-            symbol = "A" if by == "agreement" else "τ"
-            yield Table(
-                [
-                    "",
-                    "",
-                    *(f"{symbol}({name})" for name in PAIRS.values()),
-                    "Â" if by == "agreement" else "by chance",
-                    *(f"ξ({name})" for name in PAIRS.values()),
-                    "ξ*",
-                ],
-                rows,
-            )
+        if rows := _agreement_rows(tables, paper, part, by, measure):
+            symbol, chance = ("A", "Â") if by == "agreement" else ("τ", "by chance")
+            agreements, contexts = ([f"{sign}({name})" for name in PAIRS.values()] for sign in (symbol, "ξ"))
+            yield from under(heading, Table(["", "", *agreements, chance, *contexts, "ξ*"], rows))
     yield Paragraph(
         "Each agreement is between two runs of different seeds, at the checkpoint where it is highest, as the paper "
         "has it; Â is chance, exactly. ξ is how well other seeds do at their first checkpoint whose attention agrees "
@@ -267,19 +255,15 @@ def _agreement_rows(
     if "contexts" not in tables:
         return rows
     agreements, contexts = tables["agreements"], tables["contexts"]
-    asked = contexts[
-        (contexts["part"] == part)
-        & (contexts["by"] == by)
-        & (contexts["measure"] == measure)
-        & (contexts["seeds"] == "two")
-    ]
+    asked = rows_with(contexts, part=part, by=by, measure=measure, seeds="two")
     for data, title in TITLES.items():
         found = asked[asked["data"] == data].set_index("pair")
         if found.empty:
             continue
-        chance = agreements[(agreements["data"] == data) & (agreements["part"] == part)]["chance"].iloc[0]
+        chance = rows_with(agreements, data=data, part=part)["chance"].iloc[0]
         here = [_share(found, pair, "agreement") for pair in PAIRS]
-        worth = [_share(found, pair, "performance") + _star(found, pair) for pair in PAIRS]
+        starred = set(found.index[~found["reached"].astype(bool)])
+        worth = [_share(found, pair, "performance") + "*" * (pair in starred) for pair in PAIRS]
         by_chance = 100 * chance if by == "agreement" else 0.0
         best = 100 * float(found["best"].iloc[0])
         rows.append([title, "here", *here, _figure(by_chance), *worth, _figure(best)])
@@ -295,21 +279,15 @@ def _best(tables: Tables, data: str) -> "dict[str, float]":
     """The highest agreement of each pair on a data set, in percent: validation data, two seeds."""
     if "agreements" not in tables:
         return {}
-    table = tables["agreements"]
-    table = table[(table["data"] == data) & (table["part"] == "validation") & (table["seeds"] == "two")]
+    table = rows_with(tables["agreements"], data=data, part="validation", seeds="two")
     return dict(100 * table.groupby("pair")["agreement"].max())
 
 
 def _frozen_and_logistic(tables: Tables) -> Iterator[Block]:
     logistic = {data: figures[1] for data, figures in of_paper.TABLE_11.items()}
+    frozen, uniform = "attention_frozen", "attention_uniform"
     for heading, pair, name, other, paper in (
-        (
-            "Table 10: attention that learns alone",
-            "attention_frozen",
-            "A(α, α_fr)",
-            "attention_uniform",
-            of_paper.TABLE_10,
-        ),
+        ("Table 10: attention that learns alone", frozen, "A(α, α_fr)", uniform, of_paper.TABLE_10),
         ("Table 11: logistic regression", "uniform_logistic", "A(β_uf, β_log)", "uniform_proxy", logistic),
     ):
         rows: list[Sequence[Words]] = []
@@ -319,8 +297,7 @@ def _frozen_and_logistic(tables: Tables) -> Iterator[Block]:
                 there = f"{paper[data]:g}" if data in paper else NOTHING
                 rows.append([title, f"{best[pair]:.1f}", f"{best[other]:.1f}", there])
         if rows:
-            yield Heading(heading, 2)
-            yield Table(["", name, f"A({PAIRS[other]})", f"paper: {name}"], rows)
+            yield from under(heading, Table(["", name, f"A({PAIRS[other]})", f"paper: {name}"], rows))
 
 
 def _counts_alone(tables: Tables) -> Iterator[Block]:
@@ -332,8 +309,8 @@ def _counts_alone(tables: Tables) -> Iterator[Block]:
             shown = [f"{best[pair]:.1f}" for pair in (f"attention_{name}", f"{name}_uniform", f"proxy_{name}")]
             rows.append([title, name.removeprefix("counts") or "0", *shown])
     if rows:
-        yield Heading("Counts alone: IBM Model 1", 2)
-        yield Table(["", "steps of EM", "A(α, β_IBM)", "A(β_IBM, β_uf)", "A(β_px, β_IBM)"], rows)
+        columns = ["", "steps of EM", "A(α, β_IBM)", "A(β_IBM, β_uf)", "A(β_px, β_IBM)"]
+        yield from under("Counts alone: IBM Model 1", Table(columns, rows))
 
 
 def _figure(value: float | None) -> str:
@@ -344,17 +321,12 @@ def _share(found: pd.DataFrame, pair: str, column: str) -> str:
     return _figure(100 * float(found.loc[pair, column]) if pair in found.index else None)
 
 
-def _star(found: pd.DataFrame, pair: str) -> str:
-    return "*" if pair in found.index and not found.loc[pair, "reached"] else ""
-
-
 # Table 9, the best attention (A.1), and what is derived.
 
 
 def _statistics(tables: Tables) -> Iterator[Block]:
     if "table_9" not in tables:
         return
-    yield Heading("Table 9: the data", 2)
     rows: list[Sequence[Words]] = []
     for row in tables["table_9"].to_dict("records"):
         data = str(row["data"])
@@ -362,7 +334,7 @@ def _statistics(tables: Tables) -> Iterator[Block]:
         if data in of_paper.TABLE_9:
             rows.append(["", "paper", *_table_9(asdict(of_paper.TABLE_9[data]))])
     columns = ["", "", "train: median length", "texts", "validation: median length", "texts", "vocabulary"]
-    yield Table(columns, rows)
+    yield from under("Table 9: the data", Table(columns, rows))
 
 
 def _table_9(row: Mapping[str, Any]) -> Iterator[str]:
@@ -378,14 +350,11 @@ def _optimum(tables: Tables) -> Iterator[Block]:
     """A.1: the attention that is best for each word, on Multi30k."""
     if "agreements" not in tables:
         return
-    table, performance = tables["agreements"], tables["performance"]
-    found = table[(table["pair"] == "optimal_lexical") & (table["part"] == "validation")]
+    found = rows_with(tables["agreements"], pair="optimal_lexical", part="validation")
     if found.empty:
         return
     # both models by one rule: the first seed, at the checkpoint with the best accuracy
-    first = performance[
-        (performance["part"] == "validation") & (performance["seed"] == 0) & performance["bleu"].notna()
-    ]
+    first = rows_with(tables["performance"], part="validation", seed=0).dropna(subset="bleu")
     best = first.loc[first.groupby("kind")["accuracy"].idxmax()].set_index("kind")["bleu"]
     agreed = 100 * found.set_index("seeds")["agreement"]
     yield Heading("The best attention (A.1)", 2)

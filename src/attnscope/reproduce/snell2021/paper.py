@@ -225,7 +225,7 @@ class HeadsScale:
 
 
 EARLY = (0, 50, 100, 500, 1000, 1500)
-"""The first checkpoints of translation in the paper; it goes on with every 2,000 steps."""
+"""The first checkpoints of translation in the paper; then come every 2,000 steps."""
 
 
 @dataclass(frozen=True, kw_only=True)

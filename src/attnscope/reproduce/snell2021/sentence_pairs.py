@@ -325,14 +325,6 @@ def learn_subwords(lines: Iterable[str], size: int, subwords_file: Path | None =
     """
     if subwords_file is not None and subwords_file.exists():
         return Subwords(subwords_file.read_bytes())
-    model = _learn(lines, size)
-    if subwords_file is not None:
-        with written_atomically(subwords_file) as temporary:
-            temporary.write_bytes(model)
-    return Subwords(model)
-
-
-def _learn(lines: Iterable[str], size: int) -> bytes:
     model = io.BytesIO()
     numbers = {f"{name}_id": number for number, name in enumerate(FRAMED)}
     pieces = {f"{name}_piece": token for name, token in FRAMED.items()}
@@ -349,7 +341,10 @@ def _learn(lines: Iterable[str], size: int) -> bytes:
         )
     except RuntimeError as error:
         raise BadInput(f"SentencePiece cannot learn {size} subwords from these lines: {error}.") from None
-    return model.getvalue()
+    if subwords_file is not None:
+        with written_atomically(subwords_file) as temporary:
+            temporary.write_bytes(model.getvalue())
+    return Subwords(model.getvalue())
 
 
 def plain_text(vocabulary: Vocabulary, numbers: Iterable[int]) -> str:

@@ -17,9 +17,10 @@ from torch.nn import functional as F
 
 from ...engine import load_checkpoint, save_checkpoint
 from ...errors import BadInput
+from ...lab.batches import in_order_of_length
 from ...lab.data import PackedTexts
-from ...lab.decoding import BEAMS, beam_search, in_order_of_length
 from ...lab.models import BagOfWords, RecurrentClassifier, Seq2Seq, WordTranslation
+from ...lab.models.seq2seq import BEAMS, beam_search
 from ...lab.probes.optimal_attention import optimal_attention
 from ...lab.probes.saliency import read_with_saliency
 from ...lab.vocabulary import Vocabulary
@@ -98,7 +99,7 @@ def best_snapshot(snapshots: Iterable[Snapshot], by: str = "accuracy") -> Snapsh
 class SnapshotProbe:
     """A probe that keeps a snapshot of what `look(step)` sees in `folder`, one file to each of its steps.
 
-    Its row in the log is the performance. A training that is gone on with writes the same snapshots again.
+    Its row in the log is the performance. A training that is continued writes the same snapshots again.
     """
 
     name: str
@@ -195,7 +196,9 @@ def saliency(model: Seq2Seq, batch: PairBatch) -> Float[Tensor, "batch step sour
         vectors = model.embeddings(batch.source).detach()
         factors = torch.ones_like(vectors[..., 0], requires_grad=True)
         encoded = model.encode(batch.source, batch.real, vectors * factors.unsqueeze(-1))
-        right = _right(model.decode(encoded, batch.target_in).logits, batch)
+        logits = model.decode(encoded, batch.target_in).logits
+        picked = logits.gather(-1, batch.target_out.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
+        right = picked.masked_fill(~batch.words, 0.0)
         found = [
             torch.autograd.grad(right[:, step].sum(), factors, retain_graph=True)[0] for step in range(right.shape[1])
         ]
@@ -241,6 +244,12 @@ class TranslationLook:
         return Snapshot(step, performance, values, source_rows(self.part))
 
 
+def _batches(vocabulary: Vocabulary, part: TranslatedPart) -> Iterator[tuple[Sequence[int], PairBatch]]:
+    """All pairs in batches of like length, each with the numbers of its pairs."""
+    for numbers in in_order_of_length([len(sentence) for sentence in part.sources], TOGETHER):
+        yield numbers, pair_batch(vocabulary, part, numbers)
+
+
 def source_rows(part: TranslatedPart) -> Bool[Tensor, "row position"]:
     """Where the source of each word to write has a token."""
     lengths = torch.tensor([len(sentence) for sentence in part.sources])
@@ -259,8 +268,7 @@ def _rows(
 ) -> Float[Tensor, "row position"]:
     widest = max(len(sentence) for sentence in part.sources)
     rows: dict[int, Float[Tensor, "step position"]] = {}
-    for numbers in in_order_of_length([len(sentence) for sentence in part.sources], TOGETHER):
-        batch = pair_batch(vocabulary, part, numbers)
+    for numbers, batch in _batches(vocabulary, part):
         table = quantity(batch)
         padded = F.pad(table, (0, widest - table.shape[-1]))
         for place, number in enumerate(numbers):
@@ -294,8 +302,7 @@ def translation_rows(model: WordTranslation, part: TranslatedPart) -> Float[Tens
 def token_accuracy(model: Seq2Seq, part: TranslatedPart) -> float:
     """The share of target words, eos included, that are the likeliest after the right words before them."""
     right, words = 0, 0
-    for numbers in in_order_of_length([len(sentence) for sentence in part.sources], TOGETHER):
-        batch = pair_batch(model.vocabulary, part, numbers)
+    for _, batch in _batches(model.vocabulary, part):
         likeliest = model(batch.source, batch.target_in, batch.real).argmax(-1)
         right += int((likeliest == batch.target_out)[batch.words].sum())
         words += int(batch.words.sum())
@@ -306,17 +313,10 @@ def translations(model: Seq2Seq, part: TranslatedPart, beams: int = BEAMS) -> li
     """What the model writes by itself, as plain text."""
     longest = max(len(sentence) for sentence in part.targets) + LONGER
     written: dict[int, str] = {}
-    for numbers in in_order_of_length([len(sentence) for sentence in part.sources], TOGETHER):
-        batch = pair_batch(model.vocabulary, part, numbers)
+    for numbers, batch in _batches(model.vocabulary, part):
         for number, words in zip(numbers, beam_search(model, batch.source, batch.real, beams, longest), strict=True):
             written[number] = plain_text(model.vocabulary, words)
     return [written[number] for number in range(len(part))]
-
-
-def _right(logits: Float[Tensor, "batch step vocabulary"], batch: PairBatch) -> Float[Tensor, "batch step"]:
-    """The log probability of each right word; zero at padding."""
-    picked = logits.gather(-1, batch.target_out.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
-    return picked.masked_fill(~batch.words, 0.0)
 
 
 # BLEU of whole texts, by sacreBLEU (Post 2018) with its usual settings.

@@ -155,14 +155,14 @@ def permutations(seeds: int = SEEDS) -> pd.DataFrame:
     """
     tasks = {"same": CopyingTask(COPIED, COPIED), "choice": CopyingTask(COPIED, DRAWN)}
     rows = [
-        {"task": name, "seed": seed, **dict(_permuted(task, seed))}
+        {"task": name, "seed": seed, **dict(_figures_of_copying(task, seed))}
         for name, task in tasks.items()
         for seed in range(seeds)
     ]
     return pd.DataFrame(rows)
 
 
-def _permuted(task: CopyingTask, seed: int) -> Iterator[tuple[str, float]]:
+def _figures_of_copying(task: CopyingTask, seed: int) -> Iterator[tuple[str, float]]:
     words = len(task.vocabulary)
     source, _, right = task.batch(2_000, seed=seed, step=0)
     source, right = source[:, : task.length], right[:, : task.length]  # without the end, which is always there

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from ...engine import Store
 from ...engine import engine as engine_named
 from ...errors import BadInput
-from ...lab.batches import Batches, TextBatches
+from ...lab.batches import Batches, TextBatches, in_order_of_length
 from ...lab.data import ClassifiedTexts, PackedTexts
-from ...lab.decoding import in_order_of_length
 from ...lab.models import BagOfWords, RecurrentClassifier, Seq2Seq
 from ...lab.models.bag_of_words import WIDTH
 from ...lab.polarity import padded_batches
@@ -26,7 +25,7 @@ from ...progress import items_done
 from .sentence_pairs import TranslatedPart, TranslatedTexts, pair_batch
 from .snapshots import token_accuracy
 
-# Independent runs: done once, read ever after, and gone on with after a kill.
+# Independent runs: each is done once, kept, and continued after a kill.
 
 
 Rows = list[dict[str, Any]]
@@ -160,7 +159,7 @@ def train_recurrent(
         "batch": batch,
         **(details or {}),
     }
-    measure = _classifying(model, TextBatches(texts, batch, seed), model.loss)
+    measure = _measure_classes(model, TextBatches(texts, batch, seed), model.loss)
     return learn(model, measure, checkpoint, seed=seed, steps=steps, recipe=recipe, probes=probes)
 
 
@@ -179,7 +178,7 @@ def train_bag(
     model = with_seed(seed, lambda: BagOfWords(len(data.vocabulary), 1, width))
     learn(
         model,
-        _classifying(model, batches, model.class_loss),
+        _measure_classes(model, batches, model.class_loss),
         checkpoint,
         seed=seed,
         steps=epochs * len(batches),
@@ -197,7 +196,7 @@ def train_bag(
     return model
 
 
-def _classifying(
+def _measure_classes(
     model: nn.Module,
     batches: TextBatches,
     loss: Callable[[Float[Tensor, "text 1"], Int[Tensor, " text"]], Float[Tensor, ""]],

@@ -6,7 +6,7 @@ of IBM Model 1. A run keeps snapshots of the same sentences of training and vali
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def run_translation(
 
 
 def check_sentences(scale: TranslationScale, data: str | Path | None = None) -> None:
-    """Read what a run will read, before it begins; bad input is told now."""
+    """Read what a run will read, before it begins; bad input is refused now."""
     if scale.made_up is None:
         sentencepiece_library()
         for part in PARTS.values():
@@ -114,7 +114,7 @@ def _make_worker(folder: Path, scale: TranslationScale, data: str | Path | None)
 
 
 def do_translation_run(folder: Path, scale: TranslationScale, data: TranslationData, run: TranslationRun) -> Rows:
-    """How well a run did at its checkpoints, trained now, gone on with, or kept from before."""
+    """How well a run did at its checkpoints, trained now, continued, or kept from before."""
     train = _train_proxy if run.kind == "proxy" else _train_model
     return stage_store(folder, scale).grow(run.name, partial(train, folder / run.name, scale, data, run))
 
@@ -166,14 +166,7 @@ def _look_at_best(
 
 
 def _row(run: TranslationRun, part: Any, step: int, performance: Any) -> dict[str, Any]:
-    return {
-        "kind": run.kind,
-        "seed": run.seed,
-        "part": part,
-        "step": step,
-        "accuracy": performance["accuracy"],
-        "bleu": performance["bleu"],
-    }
+    return asdict(run) | {"part": part, "step": step, **{name: performance[name] for name in ("accuracy", "bleu")}}
 
 
 def _train_proxy(

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..claims import Evidence as Tables
-from ..claims import Finding, Unmeasured, claim
+from ..claims import Finding, Unmeasured, claim, in_every, rows_with
 from .paper import LARGE, MODERATE, PENALTIES, SCALINGS, TITLES, accuracy_in_paper
 from .words import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, RankSum, rank_sum
 
@@ -29,15 +28,17 @@ class Evidence:
 
     def accuracy(self, data: str, variant: str, scaling: float, penalty: float = 0.0) -> "pd.Series[float]":
         """The accuracy on test texts of each seed."""
-        tables = Tables({"accuracies": self.accuracies}, {"accuracies": f"{data} is not run at this scale."})
-        rows = tables.where("accuracies", data=data, variant=variant, scaling=scaling, penalty=penalty)
+        rows = rows_with(self.accuracies, data=data, variant=variant, scaling=scaling, penalty=penalty)
+        if rows.empty:
+            raise Unmeasured(f"{data} is not run at this scale.")
         return rows.set_index("seed")["test_accuracy"]
 
     def runs(self, data: Sequence[str], variant: str, scaling: float, penalty: float = 0.0) -> "list[WordsOfRun]":
         """The words of each run on these data sets, as far as they were run."""
         words = self.words[self.words["data"].isin(data)]
-        tables = Tables({"words": words}, {"words": f"{' and '.join(data)} are not run at this scale."})
-        rows = tables.where("words", variant=variant, scaling=scaling, penalty=penalty)
+        rows = rows_with(words, variant=variant, scaling=scaling, penalty=penalty)
+        if rows.empty:
+            raise Unmeasured(f"{' and '.join(data)} are not run at this scale.")
         groups = rows.groupby(["data", "seed"], sort=False)
         return [WordsOfRun(str(name), int(seed), group) for (name, seed), group in groups]
 
@@ -66,6 +67,11 @@ class WordsOfRun:
         if not len(values):
             raise Unmeasured(f"{self.title.capitalize()} has no words of the kind “{kind}”.")
         return values
+
+    @property
+    def gap(self) -> RankSum:
+        """Positive words against negative ones by attention score."""
+        return rank_sum(self.of(POSITIVE, "attention"), self.of(NEGATIVE, "attention"))
 
 
 # On accuracy (Table 2), for each data set.
@@ -142,7 +148,7 @@ def _pairs(there: "Iterable[float]", here: "Iterable[float]") -> str:
 BINARY = ("sst", "imdb", "20news1")
 CERTAIN = 0.001
 NEAR_ZERO = 0.25
-"""Neutral words lie near zero where their median is within this share of the median of polar ones."""
+"""Neutral words are near zero where their median is within this share of the median of polar ones."""
 CLOSED, LOST = 0.25, 0.01
 """The share of the gap that a penalty may leave, and the accuracy that it may cost."""
 APART = 10.0
@@ -152,10 +158,9 @@ ATTENDED = (
 )
 
 
-def _every(runs: Iterable[WordsOfRun], judge: Callable[[WordsOfRun], tuple[str, bool]]) -> Finding:
-    """The finding that holds where it does in every run."""
-    found = [(run.title, *judge(run)) for run in runs]
-    return Finding("; ".join(f"{title}: {shown}" for title, shown, _ in found), all(holds for *_, holds in found))
+def _words(*data: str, variant: str = "dot", scaling: float = MODERATE) -> Callable[[Evidence], list[WordsOfRun]]:
+    """The runs whose words a claim is about."""
+    return lambda evidence: evidence.runs(data, variant, scaling)
 
 
 def _above_neutral(run: WordsOfRun, score: str, neutral: str = NEUTRAL) -> tuple[str, bool]:
@@ -167,73 +172,62 @@ def _above_neutral(run: WordsOfRun, score: str, neutral: str = NEUTRAL) -> tuple
 
 @claim(
     "polarity-signs-at-lambda-10",
-    says="With λ = 10 positive words have positive polarity scores, negative ones negative, neutral ones about none.",
     rule=f"in every data set and seed the medians have these signs, that of neutral words is within {NEAR_ZERO:.0%} of "
     f"the smaller of the two, and both rank-sum tests have p < {CERTAIN}",
     paper="seen in Figure 2",
 )
-def polarity_signs(evidence: Evidence, data: Sequence[str] = BINARY, variant: str = "dot") -> Finding:
-    """Whether positive words have positive scores, negative ones negative, and neutral ones scores near zero."""
+@in_every(_words(*BINARY))
+def polarity_signs(run: WordsOfRun) -> tuple[str, bool]:
+    """With λ = 10 positive words have positive polarity scores, negative ones negative, neutral ones about none."""
+    return _has_signs(run)
 
-    def judge(run: WordsOfRun) -> tuple[str, bool]:
-        positive, negative, neutral = (run.of(kind, "polarity") for kind in (POSITIVE, NEGATIVE, NEUTRAL))
-        up, down, middle = (float(np.median(values)) for values in (positive, negative, neutral))
-        holds = up > 0 > down and abs(middle) <= NEAR_ZERO * min(up, -down)
-        holds &= rank_sum(positive, neutral).p < CERTAIN and rank_sum(neutral, negative).p < CERTAIN
-        return f"medians {up:.2f}, {middle:.2f}, {down:.2f}", holds
 
-    return _every(evidence.runs(data, variant, MODERATE), judge)
+def _has_signs(run: WordsOfRun) -> tuple[str, bool]:
+    positive, negative, neutral = (run.of(kind, "polarity") for kind in (POSITIVE, NEGATIVE, NEUTRAL))
+    up, down, middle = (float(np.median(values)) for values in (positive, negative, neutral))
+    holds = up > 0 > down and abs(middle) <= NEAR_ZERO * min(up, -down)
+    holds &= rank_sum(positive, neutral).p < CERTAIN and rank_sum(neutral, negative).p < CERTAIN
+    return f"medians {up:.2f}, {middle:.2f}, {down:.2f}", holds
 
 
 @claim(
     "polar-tokens-attended-at-lambda-10",
-    says="With λ = 10 both kinds of polar words have higher attention scores than neutral ones.",
     rule=ATTENDED,
     paper="seen in Figure 2",
 )
-def polar_words_attended(evidence: Evidence, data: Sequence[str] = BINARY, variant: str = "dot") -> Finding:
-    """Whether positive and negative words have higher attention scores than neutral ones."""
-    return _every(evidence.runs(data, variant, MODERATE), lambda run: _above_neutral(run, "attention"))
-
-
-def _gap(run: WordsOfRun) -> RankSum:
-    """Positive words against negative ones by attention score."""
-    return rank_sum(run.of(POSITIVE, "attention"), run.of(NEGATIVE, "attention"))
+@in_every(_words(*BINARY))
+def polar_words_attended(run: WordsOfRun) -> tuple[str, bool]:
+    """With λ = 10 both kinds of polar words have higher attention scores than neutral ones."""
+    return _above_neutral(run, "attention")
 
 
 @claim(
     "gap-follows-sign-of-vw-at-lambda-100",
-    says="With λ = 100 positive and negative words part by their attention scores, in the direction of the sign of "
-    "V·W.",
     rule=f"{EVERY} the rank-sum test in that direction has p < {CERTAIN}",
     paper="positive below negative (Figure 3, one seed)",
 )
-def gap_follows_sign(evidence: Evidence) -> Finding:
-    """Whether at λ = 100 those words have the higher attention scores that the sign of V·W says."""
-
-    def judge(run: WordsOfRun) -> tuple[str, bool]:
-        product, gap = run.context_dot_output, _gap(run)
-        other_way = rank_sum(run.of(NEGATIVE, "attention"), run.of(POSITIVE, "attention"))
-        p = gap.p if product > 0 else other_way.p
-        return f"V·W {product:.2f}, positive above negative in {gap}", p < CERTAIN
-
-    return _every(evidence.runs(["sst"], "dot", LARGE), judge)
+@in_every(_words("sst", scaling=LARGE))
+def gap_follows_sign(run: WordsOfRun) -> tuple[str, bool]:
+    """With λ = 100 positive and negative words part by their attention scores, in the direction of the sign of V·W."""
+    product, gap = run.context_dot_output, run.gap
+    other_way = rank_sum(run.of(NEGATIVE, "attention"), run.of(POSITIVE, "attention"))
+    p = gap.p if product > 0 else other_way.p
+    return f"V·W {product:.2f}, positive above negative in {gap}", p < CERTAIN
 
 
 @claim(
     "penalty-closes-gap-without-accuracy-loss",
-    says="A penalty on |V·W| closes that gap and costs no accuracy.",
     rule=f"with one strength of {', '.join(f'{strength:g}' for strength in PENALTIES)} no more than {CLOSED:.0%} of the"
     f" gap is left {EVERY}, and mean accuracy is no more than {LOST:.0%} lower",
     paper="almost none left, no significant difference",
 )
 def penalty_closes_gap(evidence: Evidence) -> Finding:
-    """Whether one strength of the penalty closes the gap in every seed, and costs no accuracy in the mean."""
+    """A penalty on |V·W| closes that gap and costs no accuracy."""
 
     def at(strength: float) -> tuple[dict[int, float], float]:
         runs = evidence.runs(["sst"], "dot", LARGE, strength)
         accuracy = float(evidence.accuracy("sst", "dot", LARGE, strength).mean())
-        return {run.seed: abs(_gap(run).above - 0.5) for run in runs}, accuracy
+        return {run.seed: abs(run.gap.above - 0.5) for run in runs}, accuracy
 
     without, plain = at(0.0)
     shown, holds = [f"without: {_numbers(without.values())}, accuracy {100 * plain:.1f}"], False
@@ -246,44 +240,40 @@ def penalty_closes_gap(evidence: Evidence) -> Finding:
 
 @claim(
     "label-tokens-attended-20news2",
-    says="With three classes, words that go with one label have higher attention scores than neutral ones.",
     rule=f"{EVERY} the rank-sum test has p < {CERTAIN}",
     paper="seen in Figure 3c",
 )
-def labels_attended(evidence: Evidence) -> Finding:
-    """Whether words that go with one of three labels have higher attention scores than neutral ones."""
-
-    def judge(run: WordsOfRun) -> tuple[str, bool]:
-        labels = [kind for kind in run.table["kind"].unique() if kind != NEUTRAL]
-        polar = np.concatenate([run.of(kind, "attention") for kind in labels])
-        found = rank_sum(polar, run.of(NEUTRAL, "attention"))
-        return f"above in {found}", found.p < CERTAIN
-
-    return _every(evidence.runs(["20news2"], "dot", MODERATE), judge)
+@in_every(_words("20news2"))
+def labels_attended(run: WordsOfRun) -> tuple[str, bool]:
+    """With three classes, words that go with one label have higher attention scores than neutral ones."""
+    labels = [kind for kind in run.table["kind"].unique() if kind != NEUTRAL]
+    polar = np.concatenate([run.of(kind, "attention") for kind in labels])
+    found = rank_sum(polar, run.of(NEUTRAL, "attention"))
+    return f"above in {found}", found.p < CERTAIN
 
 
 @claim(
     "additive-behaves-alike",
-    says="Additive attention shows the same signs, and the same attention to polar words.",
     rule=f"the rules for dot products hold for it on SST {EVERY}",
     paper="seen in Figure 4",
 )
 def additive_alike(evidence: Evidence) -> Finding:
-    """Whether additive attention shows both: the signs of polarity, and attention to polar words."""
-    signs = polarity_signs(evidence, ["sst"], "additive")
-    attention = polar_words_attended(evidence, ["sst"], "additive")
+    """Additive attention shows the same signs, and the same attention to polar words."""
+    runs = _words("sst", variant="additive")
+    signs = in_every(runs)(_has_signs)(evidence)
+    attention = in_every(runs)(lambda run: _above_neutral(run, "attention"))(evidence)
     return Finding(f"{signs.here}; {attention.here}", signs.holds and attention.holds)
 
 
 @claim(
     "polar-weights-above-neutral",
-    says="Polar words have larger attention weights in test sentences than neutral ones.",
     rule=f"{EVERY} both rank-sum tests have p < {CERTAIN}",
     paper="seen in Figure 5",
 )
-def weights_above_neutral(evidence: Evidence) -> Finding:
-    """Whether polar words have larger mean weights in test sentences than neutral ones."""
-    return _every(evidence.runs(["sst"], "dot", MODERATE), lambda run: _above_neutral(run, "weight"))
+@in_every(_words("sst"))
+def weights_above_neutral(run: WordsOfRun) -> tuple[str, bool]:
+    """Polar words have larger attention weights in test sentences than neutral ones."""
+    return _above_neutral(run, "weight")
 
 
 @claim(
@@ -295,7 +285,7 @@ def weights_above_neutral(evidence: Evidence) -> Finding:
 )
 def dot_products_apart(evidence: Evidence) -> Finding:
     """Whether vectors of like words point the same way, those of opposite words apart, and neutral ones nowhere."""
-    rows = evidence.made_up[(evidence.made_up["set"] == "I") & (evidence.made_up["penalty"] == 0)]
+    rows = rows_with(evidence.made_up, set="I", penalty=0)
     shown, holds = [], True
     for row in rows.to_dict("records"):
         like, opposite = (row["positive-positive"], row["negative-negative"]), row["positive-negative"]
@@ -307,12 +297,11 @@ def dot_products_apart(evidence: Evidence) -> Finding:
 
 @claim(
     "vw-smaller-when-balanced",
-    says="V·W stays smaller where both classes are equally frequent.",
     rule="of five shares of positive sentences the mean |V·W| over four beginnings is smallest at one half",
     paper="seen in the supplement",
 )
 def smaller_when_balanced(evidence: Evidence) -> Finding:
-    """Whether |V·W| is smallest where both classes are equally frequent."""
+    """V·W stays smaller where both classes are equally frequent."""
     sizes = evidence.skewed.assign(size=evidence.skewed["V·W"].abs()).groupby("share")["size"]
     means, noise = sizes.mean(), float(sizes.sem().fillna(0).max())
     shown = ", ".join(f"{share:.0%}: {size:.2f}" for share, size in means.items())
@@ -324,54 +313,46 @@ def smaller_when_balanced(evidence: Evidence) -> Finding:
 
 @claim(
     "weights-follow-scores",
-    says="Of positive and negative words, those with the lower attention scores have the lower weights.",
     rule=f"{EVERY} the order of both kinds is the same by scores and by weights",
     paper="positive below negative in Figures 2d and 5",
 )
-def weights_follow_scores(evidence: Evidence) -> Finding:
-    """Whether of positive and negative words the kind with the lower attention scores has the lower weights."""
-
-    def judge(run: WordsOfRun) -> tuple[str, bool]:
-        scores, weights = _gap(run), rank_sum(run.of(POSITIVE, "weight"), run.of(NEGATIVE, "weight"))
-        same = (scores.above > 0.5) == (weights.above > 0.5)
-        return f"positive above negative in {scores.above:.2f} by score, {weights.above:.2f} by weight", same
-
-    return _every(evidence.runs(["sst"], "dot", MODERATE), judge)
+@in_every(_words("sst"))
+def weights_follow_scores(run: WordsOfRun) -> tuple[str, bool]:
+    """Of positive and negative words, those with the lower attention scores have the lower weights."""
+    scores, weights = run.gap, rank_sum(run.of(POSITIVE, "weight"), run.of(NEGATIVE, "weight"))
+    same = (scores.above > 0.5) == (weights.above > 0.5)
+    return f"positive above negative in {scores.above:.2f} by score, {weights.above:.2f} by weight", same
 
 
 @claim(
     "relative-weight-outlier",
-    says="A word may have a large weight for want of better neighbours.",
     rule=f'{EVERY} the last word of "{OUTLIER}" has the largest weight there, while the scores of all three are below '
     "the median of polar words",
     paper="so for this sentence",
 )
-def relative_outlier(evidence: Evidence) -> Finding:
-    """Whether a weight can be large by its neighbours alone: the last word of "is this progress"."""
-
-    def judge(run: WordsOfRun) -> tuple[str, bool]:
-        if not (run.table["kind"] == OUTLIER).any():
-            raise Unmeasured(f"The words of “{OUTLIER}” are not all in the texts of {run.title}.")
-        scores = run.of(OUTLIER, "attention")
-        polar = np.median(np.concatenate([run.of(kind, "attention") for kind in (POSITIVE, NEGATIVE)]))
-        shares = np.exp(scores - scores.max())
-        shares /= shares.sum()
-        holds = bool(shares.argmax() == len(shares) - 1 and (scores < polar).all())
-        return f"scores {_numbers(scores)}, weights {_numbers(shares)}, polar median {polar:.2f}", holds
-
-    return _every(evidence.runs(["sst"], "dot", MODERATE), judge)
+@in_every(_words("sst"))
+def relative_outlier(run: WordsOfRun) -> tuple[str, bool]:
+    """A word may have a large weight for want of better neighbours."""
+    if not (run.table["kind"] == OUTLIER).any():
+        raise Unmeasured(f"The words of “{OUTLIER}” are not all in the texts of {run.title}.")
+    scores = run.of(OUTLIER, "attention")
+    polar = np.median(np.concatenate([run.of(kind, "attention") for kind in (POSITIVE, NEGATIVE)]))
+    shares = np.exp(scores - scores.max())
+    shares /= shares.sum()
+    holds = bool(shares.argmax() == len(shares) - 1 and (scores < polar).all())
+    return f"scores {_numbers(scores)}, weights {_numbers(shares)}, polar median {polar:.2f}", holds
 
 
 @claim(
     "neutral-effect-survives-frequency-matching",
-    says="Ours: polar words are attended because they are polar, not because neutral ones are rare.",
     rule=f"{ATTENDED}, where each polar word has a neutral one that is about as frequent",
     paper="not looked at; 1,170 of 1,384 neutral words on SST occur ten times or less",
     kind="own",
 )
-def attended_at_like_frequency(evidence: Evidence) -> Finding:
-    """The same of attention scores, against neutral words that are as frequent."""
-    return _every(evidence.runs(BINARY, "dot", MODERATE), lambda run: _above_neutral(run, "attention", MATCHED))
+@in_every(_words(*BINARY))
+def attended_at_like_frequency(run: WordsOfRun) -> tuple[str, bool]:
+    """Ours: polar words are attended because they are polar, not because neutral ones are rare."""
+    return _above_neutral(run, "attention", MATCHED)
 
 
 def _numbers(values: Iterable[float]) -> str:

@@ -10,9 +10,10 @@ from ...lab.data import text_statistics
 from ...views import learning
 from ...views.palette import CATEGORICAL
 from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
-from ..document import Block, Figure, Heading, Paragraph, Table, Words
+from ..claims import rows_with
+from ..document import Block, Figure, Heading, Paragraph, Table, Words, under
 from ..experiment import Attempt, Report
-from .claims import BINARY, CERTAIN, Evidence
+from .claims import BINARY, CERTAIN, Evidence, WordsOfRun
 from .next_steps import OWN_SIZE, PRETRAINED, RANDOM
 from .paper import LARGE, MODERATE, NAMES, SCALINGS, TABLE_1, TITLES, Options, Scale, accuracy_in_paper
 from .stages import SETS
@@ -25,7 +26,6 @@ from .words import (
     SIDES,
     UNSEEN,
     comparisons,
-    rank_sum,
     rare_word_groups,
     score_summary,
 )
@@ -34,6 +34,7 @@ TOY = (
     "The sentences are made up and the models small: this run shows that the experiment works, and is not meant to "
     "confirm the paper's claims."
 )
+GAIN = "Pretrained vectors: do rare words gain from polar neighbours?"
 WITH_LOCAL = ("polarity", "attention", "local_polarity", "local_attention")
 Panels = dict[str, tuple[pd.DataFrame, str]]
 """By their titles: a table of words, and the column that is drawn."""
@@ -74,7 +75,7 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
         *_score_figures(evidence.words),
         *_terms(attempt["terms"], attempt["made_up"].curves, evidence.skewed),
         *([Heading("Beyond the paper")] if further else []),
-        *(_pretrained(further["pretrained"]) if rare is not None else []),
+        *(under(GAIN, Paragraph(pretrained_finding(further["pretrained"]))) if rare is not None else []),
         *(_contextual(in_context) if in_context is not None else []),
     ]
     tables = {
@@ -90,17 +91,15 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
 
 
 def _table_1(statistics: pd.DataFrame) -> Iterator[Block]:
-    yield Heading("Table 1: the data", 2)
     rows: list[Sequence[Words]] = []
     for row in statistics.to_dict("records"):
         parts = [str(row[part]) for part in ("train", "dev", "test")]
         rows.append([TITLES[row["data"]], "here", f"{row['mean_length']:.0f}", f"{row['words']:,}", *parts])
         rows.append(["", "paper", *TABLE_1[row["data"]]])
-    yield Table(["", "", "mean length", "words", "train", "dev", "test"], rows)
+    yield from under("Table 1: the data", Table(["", "", "mean length", "words", "train", "dev", "test"], rows))
 
 
 def _table_2(accuracies: pd.DataFrame) -> Iterator[Block]:
-    yield Heading("Table 2: accuracy by λ", 2)
     plain = accuracies[accuracies["penalty"] == 0]
     means = plain.groupby(["data", "variant", "scaling"])["test_accuracy"].agg(["mean", "min", "max", "size"])
     rows: list[Sequence[Words]] = []
@@ -112,74 +111,71 @@ def _table_2(accuracies: pd.DataFrame) -> Iterator[Block]:
                 if found[0]["size"] > 1:
                     rows.append(["", "seeds", *(f"{100 * one['min']:.1f}–{100 * one['max']:.1f}" for one in found)])
                 rows.append(["", "paper", *(f"{accuracy_in_paper(data, variant, scaling)}" for scaling in SCALINGS)])
-    yield Table(["", "λ =", *(f"{scaling:g}" for scaling in SCALINGS)], rows)
-    yield Figure("table_2", accuracy_over_scaling(accuracies), "Means over seeds; the paper's dashed.")
+    table = Table(["", "λ =", *(f"{scaling:g}" for scaling in SCALINGS)], rows)
+    figure = Figure("table_2", accuracy_over_scaling(accuracies), "Means over seeds; the paper's dashed.")
+    yield from under("Table 2: accuracy by λ", table, figure)
 
 
 def _score_figures(words: pd.DataFrame) -> Iterator[Block]:
     """Figures 2 to 5 of the first seed, and the gap of all."""
     plain = words[(words["penalty"] == 0) & (words["seed"] == words["seed"].min())]
 
-    def table(data: str, variant: str, scaling: float) -> pd.DataFrame:
-        return plain[(plain["data"] == data) & (plain["variant"] == variant) & (plain["scaling"] == scaling)]
+    def table(data: str, variant: str = "dot", scaling: float = MODERATE) -> pd.DataFrame:
+        return rows_with(plain, data=data, variant=variant, scaling=scaling)
 
     def on_sst(table: pd.DataFrame, scores: Sequence[str] = ("polarity", "attention")) -> Panels:
         return {f"SST: {score.replace('_', ' ')}": (table, score) for score in scores}
 
-    binary = {name: found for name in BINARY if len(found := table(name, "dot", MODERATE))}
+    binary = {name: found for name in BINARY if len(found := table(name))}
     panels = {
         f"{TITLES[name]}: {score}": (found, score)
         for score in ("polarity", "attention")
         for name, found in binary.items()
     }
-    yield Heading("Figure 2: polarity and attention scores, λ = 10", 2)
-    plot = score_distributions(panels, "Scores by kind of word, dot products, λ = 10.")
-    yield Figure("fig02_scores", plot, "Seed 1.")
-    large = on_sst(table("sst", "dot", LARGE))
-    if len(three := table("20news2", "dot", MODERATE)):
+    large = on_sst(table("sst", scaling=LARGE))
+    if len(three := table("20news2")):
         large["20News II: attention (λ = 10)"] = (three, "attention")
-    yield Heading("Figure 3: λ = 100, and three classes", 2)
-    plot = score_distributions(large, "Scores by kind of word, dot products, λ = 100.")
-    yield Figure("fig03_scores", plot, "Seed 1.")
-    yield Heading("Figure 4: additive attention", 2)
-    plot = score_distributions(on_sst(table("sst", "additive", MODERATE)), "Scores by kind of word, additive, λ = 10.")
-    yield Figure("fig04_additive", plot, "Seed 1.")
-    yield Heading("Behind an LSTM: words alone, and in their sentences", 2)
-    plot = score_distributions(on_sst(table("sst", "dot_lstm", MODERATE), WITH_LOCAL), "DP-L on SST, λ = 10.")
-    yield Figure("fig04_lstm", plot, "Local scores are means over the occurrences in training texts.")
-    yield Heading("Figure 5: weights in test sentences", 2)
+    additive, recurrent = on_sst(table("sst", "additive")), on_sst(table("sst", "dot_lstm"), WITH_LOCAL)
+    by_kind, local = "Scores by kind of word", "Local scores are means over the occurrences in training texts."
+    for heading, name, shown, caption, below in (
+        ("Figure 2: polarity and attention scores, λ = 10", "fig02_scores", panels, "dot products, λ = 10", ""),
+        ("Figure 3: λ = 100, and three classes", "fig03_scores", large, "dot products, λ = 100", ""),
+        ("Figure 4: additive attention", "fig04_additive", additive, "additive, λ = 10", ""),
+        ("Behind an LSTM: words alone, and in their sentences", "fig04_lstm", recurrent, "DP-L on SST, λ = 10", local),
+    ):
+        plot = score_distributions(shown, f"{caption}." if below else f"{by_kind}, {caption}.")
+        yield from under(heading, Figure(name, plot, below or "Seed 1."))
     caption = "Mean attention weight by kind of word, SST, dot products, λ = 10."
-    yield Figure("fig05_weights", weight_boxes(table("sst", "dot", MODERATE), caption), "Seed 1.")
-    yield Heading("V·W and the gap", 2)
-    every = words[(words["data"] == "sst") & (words["variant"] == "dot") & (words["scaling"] >= MODERATE)]
-    yield Figure("gap_over_vw", gap_over_product(every), "SST, all seeds, penalties among them at λ = 100.")
+    figure = Figure("fig05_weights", weight_boxes(table("sst"), caption), "Seed 1.")
+    yield from under("Figure 5: weights in test sentences", figure)
+    every = rows_with(words, data="sst", variant="dot")
+    gaps = gap_over_product(every[every["scaling"] >= MODERATE])
+    figure = Figure("gap_over_vw", gaps, "SST, all seeds, penalties among them at λ = 100.")
+    yield from under("V·W and the gap", figure)
 
 
 def _terms(terms: pd.DataFrame, made_up_curves: pd.DataFrame, skewed: pd.DataFrame) -> Iterator[Block]:
     yield Heading("What drives the scores")
     for scaling, rows in terms.groupby("scaling"):
-        shown = [quantity for quantity in TERMS if quantity in set(rows["quantity"])]
-        plot = learning(rows.drop(columns="scaling"), f"λ = {scaling:g}", shown).figure()
-        yield Figure(
-            f"terms_{scaling:g}", plot, f"Means over the words of each kind while SST is learned, λ = {scaling:g}."
-        )
+        plot = _curves(rows.drop(columns="scaling"), f"λ = {scaling:g}", TERMS)
+        words = f"Means over the words of each kind while SST is learned, λ = {scaling:g}."
+        yield Figure(f"terms_{scaling:g}", plot, words)
     yield Heading("Made-up sentences", 2)
-    first = made_up_curves[(made_up_curves["set"] == "I") & (made_up_curves["seed"] == made_up_curves["seed"].min())]
+    first = rows_with(made_up_curves, set="I", seed=made_up_curves["seed"].min())
     for penalty, rows in first.groupby("penalty"):
-        shown = [
-            quantity for quantity in ("dot products", "attention score", "V·W") if quantity in set(rows["quantity"])
-        ]
-        plot = learning(rows.drop(columns=["set", "penalty", "seed"]), f"c = {penalty:g}", shown).figure()
+        shown = rows.drop(columns=["set", "penalty", "seed"])
+        plot = _curves(shown, f"c = {penalty:g}", ("dot products", "attention score", "V·W"))
         yield Figure(f"made_up_{penalty:g}", plot, f"Data I, with a penalty of {penalty:g} |V·W|.")
     yield Figure("skew", skew_curve(skewed), "Four beginnings for each share of positive sentences.")
 
 
+def _curves(rows: pd.DataFrame, title: str, quantities: Sequence[str]) -> Plot:
+    """The curves of these quantities over training, as far as they were seen."""
+    seen = set(rows["quantity"])
+    return learning(rows, title, [quantity for quantity in quantities if quantity in seen]).figure()
+
+
 # Beyond the paper: what came of pretrained vectors and of a frozen contextual encoder, in sentences.
-
-
-def _pretrained(groups: pd.DataFrame) -> Iterator[Block]:
-    yield Heading("Pretrained vectors: do rare words gain from polar neighbours?", 2)
-    yield Paragraph(pretrained_finding(groups))
 
 
 def pretrained_finding(table: pd.DataFrame) -> str:
@@ -222,12 +218,11 @@ def _shares(near: pd.DataFrame, column: str) -> dict[str, str]:
 
 
 def _contextual(words: pd.DataFrame) -> Iterator[Block]:
-    yield Heading("A frozen contextual encoder", 2)
-    yield Paragraph(contextual_finding(words))
     first = words[words["seed"] == words["seed"].min()]
     panels = {score.replace("_", " "): (first, score) for score in WITH_LOCAL}
     caption = "Scores by kind of word on a frozen encoder: of the word alone, and (local) in training texts."
-    yield Figure("contextual", score_distributions(panels, caption), "The first seed.")
+    figure = Figure("contextual", score_distributions(panels, caption), "The first seed.")
+    yield from under("A frozen contextual encoder", Paragraph(contextual_finding(words)), figure)
 
 
 def contextual_finding(words: pd.DataFrame) -> str:
@@ -238,7 +233,7 @@ def contextual_finding(words: pd.DataFrame) -> str:
     def shares_of(score: str, *pairs: tuple[str, str]) -> str:
         shares, certain = [], pd.Series(True, index=words["seed"].unique())
         for first, second in pairs:
-            rows = table[(table["first"] == first) & (table["second"] == second) & (table["score"] == score)]
+            rows = rows_with(table, first=first, second=second, score=score)
             shares.append(f"{rows['above'].mean():.2f}")
             certain &= (rows.set_index("seed")["p"] < CERTAIN).reindex(certain.index, fill_value=False)
         return f"{' and '.join(shares)} (p < {CERTAIN} in {int(certain.sum())} of {seeds} seeds)"
@@ -274,7 +269,7 @@ def accuracy_over_scaling(accuracies: pd.DataFrame) -> Plot:
         grid = figure.subplots(-(-len(sets) // 2), min(2, len(sets)), squeeze=False, sharex=True).flat
         for axes, name in zip(grid, sets, strict=False):
             for variant, ink in zip(NAMES, CATEGORICAL, strict=False):
-                rows = plain[(plain["data"] == name) & (plain["variant"] == variant)]
+                rows = rows_with(plain, data=name, variant=variant)
                 means = [rows.loc[rows["scaling"] == scaling, "test_accuracy"].mean() for scaling in SCALINGS]
                 axes.plot(means, color=ink, marker="o", markersize=2.5, linewidth=1, label=NAMES[variant])
                 paper = [accuracy_in_paper(name, variant, scaling) / 100 for scaling in SCALINGS]
@@ -307,16 +302,8 @@ def _draw_spread(axes: Any, table: pd.DataFrame, column: str) -> None:
     edges = np.linspace(low, high, BINS + 1) if high > low else np.array([low - 0.5, low + 0.5])
     for kind, ink in inks.items():
         values = known.loc[known["kind"] == kind, column]
-        axes.hist(
-            values,
-            edges,
-            density=True,
-            histtype="step",
-            color=ink,
-            linestyle=LINES.get(kind, "-"),
-            linewidth=1,
-            label=kind,
-        )
+        style = {"color": ink, "linestyle": LINES.get(kind, "-"), "linewidth": 1, "label": kind}
+        axes.hist(values, edges, density=True, histtype="step", **style)
     axes.axvline(0, color=QUIET, linewidth=0.5)
 
 
@@ -353,7 +340,8 @@ def gap_over_product(words: pd.DataFrame) -> Plot:
     with drawn_figure(COLUMN, 2.4) as figure:
         axes = figure.subplots()
         for number, (scaling, rows) in enumerate(words.groupby("scaling")):
-            points = [_point(run) for _, run in rows.groupby(["seed", "penalty"])]
+            runs = [WordsOfRun("sst", int(seed), run) for (seed, _), run in rows.groupby(["seed", "penalty"])]
+            points = [(run.context_dot_output, run.gap.above) for run in runs]
             ink = CATEGORICAL[number % len(CATEGORICAL)]
             axes.scatter(*zip(*points, strict=True), s=14, color=ink, linewidths=0, label=f"λ = {scaling:g}")
         axes.axhline(0.5, color=QUIET, linewidth=0.5)
@@ -361,13 +349,6 @@ def gap_over_product(words: pd.DataFrame) -> Plot:
         axes.set(xlabel="V·W", ylabel="positive above negative", ylim=(-0.02, 1.02))
         legend_below(figure, axes)
     return Plot(figure, "The share of pairs in which a positive word has the higher attention score, against V·W.")
-
-
-def _point(run: pd.DataFrame) -> tuple[float, float]:
-    groups: Sequence[np.ndarray] = [
-        run.loc[run["kind"] == kind, "attention"].to_numpy(dtype=float) for kind in (POSITIVE, NEGATIVE)
-    ]
-    return float(run["context_dot_output"].iloc[0]), rank_sum(*groups).above
 
 
 def skew_curve(skewed: pd.DataFrame) -> Plot:

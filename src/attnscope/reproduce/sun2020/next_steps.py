@@ -70,7 +70,7 @@ def pretrained_words(
     tables = []
     for seed in seeds:
         for beginning, embeddings in beginnings(data, found, seed).items():
-            checkpoint = place / UNFINISHED / f"{beginning}-{seed}.safetensors"
+            checkpoint = place / UNFINISHED / f"{beginning}-{seed}"
             settings = [RunSettings("dot", MODERATE, seed)]
             (run,) = sweep(data, settings, width=found.width, vectors=embeddings, checkpoint=checkpoint, **training)
             scores = global_scores(model_of(data, run, found.width))
@@ -335,7 +335,7 @@ def word_states(model: InstrumentedModel, texts: Sequence[list[str]]) -> list[Fl
     found: dict[int, Tensor] = {}
     with torch.no_grad(), in_evaluation(model.model, model.model):
         for batch in by_length([len(source) for source in sources], BATCH if reader.takes_padding else 1):
-            hidden = model.model(**reader.batched([sources[place].inputs for place in batch])).last_hidden_state
+            hidden = model.model(**reader.batch_of([sources[place].inputs for place in batch])).last_hidden_state
             for place, states in zip(batch, hidden.float().cpu(), strict=True):
                 found[place] = means_of_pieces(states, sources[place].word_ids, len(texts[place]))
     return [found[place] for place in range(len(texts))]

@@ -58,25 +58,29 @@ def accuracy_in_paper(data: str, variant: str, scaling: float) -> float:
     return _TABLE_2[data][variant][SCALINGS.index(scaling)]
 
 
+SETS, THREE = ("sst", "20news1", "20news2", "imdb"), (1, 2, 3)
+"""The data sets in the order they are done, and their seeds."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The data sets with their seeds, and how long each model is trained."""
+    """The data sets with their seeds, and how long models are trained. A setting that is not named is the paper's."""
 
-    toy: bool
+    toy: bool = False
     """Whether the data are made up, in place of SST."""
-    seeds: Mapping[str, tuple[int, ...]]
+    seeds: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: dict.fromkeys(SETS, THREE))
     """By data set, as Table 2 has them."""
-    epochs: Mapping[str, int]
+    epochs: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(VARIANTS, 40))
     """At most, by variant."""
-    patience: Mapping[str, int | None]
+    patience: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(VARIANTS))
     """A run ends after so many epochs without a better accuracy on dev; by variant."""
-    width: int
-    longest: int | None
+    width: int = 100
+    longest: int | None = None
     """Of longer texts only so many words are read."""
     made_up: Mapping[str, Any] = field(default_factory=dict)
     """The sentences of the synthetic study, where they are not the paper's."""
-    made_up_epochs: int
-    skew_epochs: int
+    made_up_epochs: int = 500
+    skew_epochs: int = 500
     """Of the part that varies the share of positive sentences, which has twenty runs."""
 
     def training(self, variant: str) -> dict[str, Any]:
@@ -84,39 +88,24 @@ class Scale:
         return {"epochs": self.epochs[variant], "patience": self.patience[variant]}
 
 
-THREE = (1, 2, 3)
 SCALES = {
     "smoke": Scale(
         toy=True,
         seeds={"sst": (1,)},
         epochs=dict.fromkeys(VARIANTS, 6),
-        patience=dict.fromkeys(VARIANTS),
         width=16,
-        longest=None,
         made_up={"texts": 240, "polar": 10, "neutral": 40},
         made_up_epochs=20,
         skew_epochs=10,
     ),
     "cpu": Scale(
-        toy=False,
-        seeds={"sst": THREE, "20news1": THREE, "20news2": THREE, "imdb": (1,)},
+        seeds=dict.fromkeys(SETS, THREE) | {"imdb": (1,)},
         epochs={"dot": 40, "dot_affine": 40, "additive": 20, "dot_lstm": 8},
         patience={"dot": 10, "dot_affine": 10, "additive": 4, "dot_lstm": 3},
-        width=100,
         longest=400,
-        made_up_epochs=500,
         skew_epochs=100,
     ),
-    "paper": Scale(
-        toy=False,
-        seeds={"sst": THREE, "20news1": THREE, "20news2": THREE, "imdb": THREE},
-        epochs=dict.fromkeys(VARIANTS, 40),
-        patience=dict.fromkeys(VARIANTS),
-        width=100,
-        longest=None,
-        made_up_epochs=500,
-        skew_epochs=500,
-    ),
+    "paper": Scale(),
 }
 
 

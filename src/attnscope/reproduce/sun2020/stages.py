@@ -21,9 +21,9 @@ from ...lab.data import CLASSIFIED, ClassifiedTexts, PackedTexts, synthetic_pola
 from ...lab.models import AttentionClassifier
 from ...lab.probes import Probe, WatchedTerms
 from ...lab.probes.score_terms import NAMES, penalty_value
-from ...lab.sweep import Recipe, RunSettings, TrainedRun, begun, sweep_groups, train_epoch
+from ...lab.sweep import Recipe, RunSettings, TrainedRun, begin_runs, sweep_groups, train_epoch
 from ...lab.train import LogRow, Measurement, Rate, train
-from ...lab.word_vectors import said_vectors
+from ...lab.word_vectors import check_vectors
 from ...progress import items_done
 from ..experiment import Attempt
 from .claims import Evidence
@@ -40,8 +40,8 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
     """Read the data sets; the recipe says which vectors and encoder there are."""
     options = attempt.options
     engine(options.engine)  # a wrong name is refused before anything is written, and so are vectors that are not there
-    said_vectors(options.vectors)
-    attempt.found[SETS] = {name: data_set(name, attempt.scale, options.data) for name in attempt.scale.seeds}
+    check_vectors(options.vectors)
+    attempt.results[SETS] = {name: data_set(name, attempt.scale, options.data) for name in attempt.scale.seeds}
     vectors = None if options.vectors is None else str(options.vectors)
     return {"scale": attempt.scale_name, "vectors": vectors, "encoder": options.encoder}
 
@@ -138,11 +138,7 @@ def _sweep(
                 data, runs, on=attempt.options.engine, checkpoints=checkpoints, width=width, **training
             )
         kinds = kinds_of(data)
-        tables = [
-            _with_settings(word_table(data, model_of(data, run, width), kinds), run)
-            for run in found
-            if has_words(name, run.settings)
-        ]
+        tables = [_words_of(data, run, width, kinds) for run in found if has_words(name, run.settings)]
         words = store.keep_table("words", pd.concat(tables, ignore_index=True) if tables else pd.DataFrame())
         rows = [{"data": name, "epochs": len(run.dev_accuracy), **run.row()} for run in found]
         store.keep("accuracies", rows)
@@ -150,9 +146,10 @@ def _sweep(
     return pd.DataFrame(rows), words.assign(data=name)
 
 
-def _with_settings(table: pd.DataFrame, run: TrainedRun) -> pd.DataFrame:
+def _words_of(data: ClassifiedTexts, run: TrainedRun, width: int, kinds: Mapping[str, np.ndarray]) -> pd.DataFrame:
     """The words of a run with its settings, and V·W of the weights they are from."""
     product = run.context_dot_output[run.best_epoch - 1]
+    table = word_table(data, model_of(data, run, width), kinds)
     return table.assign(**asdict(run.settings), context_dot_output=float(product[0]) if len(product) == 1 else None)
 
 
@@ -242,7 +239,7 @@ def _see_all(folder: Path, runs: Sequence[MadeUpRun], title: str) -> list[Rows]:
 def train_made_up(run: MadeUpRun) -> Rows:
     """Train a run, and look at it from time to time."""
     recipe = Recipe(run.width, run.epochs, BATCH, RATE * STEADY, 0.0, 0.5, "float32", None, epsilon=STEADY)
-    states = begun(run.data, [run.settings], recipe)
+    states = begin_runs(run.data, [run.settings], recipe)
     dice = np.random.default_rng(run.settings.seed)
     states[0].weights["output.weight"][:] = dice.uniform(-1, 1, (1, run.width))
     looks = {round(look * run.epochs / LOOKS) for look in range(LOOKS + 1)}
@@ -329,16 +326,24 @@ def train_watched(
 ) -> tuple[AttentionClassifier, list[LogRow]]:
     """The model that `make` makes, trained on all epochs, and its log with what the probes saw.
 
-    `penalty` is c of c |V·W|. The same seed makes the same model; a checkpoint is gone on with.
+    `penalty` is c of c |V·W|. The same seed makes the same model; training continues from a checkpoint.
     """
-    per_epoch = -(-len(data.train) // batch)
-    steps = epochs * per_epoch
+    batches = TextBatches(data.train, batch, seed)
+    steps = epochs * len(batches)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = make()
+
+        def measure(step: int) -> Measurement:
+            ids, real, classes = batches[step]
+            logits = model(ids, real)
+            right = float((model.predicted(logits) == classes).float().mean())
+            added = penalty_value(model.output.weight @ model.context, penalty, "absolute")
+            return Measurement(model.loss(logits, classes) + added, right)
+
         log = train(
             model,
-            _measuring(model, data.train, batch, seed, penalty),
+            measure,
             rate,
             steps,
             recipe={
@@ -379,18 +384,3 @@ def curves(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 continue
             rows.append({"step": row["step"], **place, "value": value})
     return rows
-
-
-def _measuring(
-    model: AttentionClassifier, texts: PackedTexts, batch: int, seed: int, penalty: float
-) -> Callable[[int], Measurement]:
-    batches = TextBatches(texts, batch, seed)
-
-    def measure(step: int) -> Measurement:
-        ids, real, classes = batches[step]
-        logits = model(ids, real)
-        right = float((model.predicted(logits) == classes).float().mean())
-        added = penalty_value(model.output.weight @ model.context, penalty, "absolute")
-        return Measurement(model.loss(logits, classes) + added, right)
-
-    return measure

@@ -90,7 +90,7 @@ def token_classes(counts: Int64[np.ndarray, "class token"]) -> TokenClasses:
     )
 
 
-def frequency_matched(
+def words_of_like_frequency(
     counts: Int64[np.ndarray, "class token"], tokens: Int64[np.ndarray, " polar"]
 ) -> Int64[np.ndarray, " polar"]:
     """For each of these words, a word of |γ| < .1 that occurs about as often: a control for how rare neutral words are.
@@ -170,7 +170,7 @@ def kinds_of(data: ClassifiedTexts) -> dict[str, np.ndarray]:
         POSITIVE: kinds.positive,
         NEGATIVE: kinds.negative,
         NEUTRAL: kinds.neutral,
-        MATCHED: frequency_matched(counts, kinds.polar),
+        MATCHED: words_of_like_frequency(counts, kinds.polar),
         **({OUTLIER: np.array(data.vocabulary.encode(OUTLIER.split()))} if known else {}),
     }
 
@@ -335,7 +335,7 @@ def rare_word_groups(words: pd.DataFrame) -> pd.DataFrame:
     """A row for each beginning, seed, rarity and group of rare words, set against those near neither.
 
     Columns: words (how many), polarity and attention (means), with_sign (the share whose polarity has the sign of the
-    neighbour), polarity_above (the share of pairs in which the word lies further to its neighbour's side than one near
+    neighbour), polarity_above (the share of pairs in which the word is further to its neighbour's side than one near
     neither) with polarity_p, attention_above with attention_p (the same of higher attention), test_accuracy.
     """
     rows = []

@@ -7,6 +7,7 @@ import pandas as pd
 
 from ...surveying import Survey
 from ..claims import Finding, Unmeasured, claim
+from . import paper
 from .measures import (
     EITHER,
     both,
@@ -21,17 +22,6 @@ from .measures import (
     layer_names,
     layers_of,
     mean_over,
-)
-from .paper import (
-    LEAST_WITHIN,
-    PAPER_CURVE,
-    PAPER_DISTANCE,
-    PAPER_LENGTH,
-    PAPER_NULL,
-    PAPER_SPREAD,
-    REACH,
-    WITH_ALIGNMENT,
-    WITH_ENTROPY,
 )
 
 FACTOR = 1.5
@@ -49,13 +39,12 @@ FEW_ROWS = "heads whose entropy rests on fewer than 100 rows are left out"
 
 @claim(
     "distance-greatest-in-deepest-layers",
-    says="The deepest layers reach furthest.",
     rule="the layer with the greatest mean distance (ratio of sums over its heads) is in the last quarter of the "
     "layers, and the mean over that quarter is above that of the others",
     paper="greatest in the deepest layers (Fig. 11)",
 )
 def distance_is_greatest_at_the_end(survey: Survey) -> Finding:
-    """Which layer reaches furthest, and the mean of the last quarter against the others."""
+    """The deepest layers reach furthest."""
     layers = layers_of(survey, "distance")
     deep = last(depth_of(survey), 4)
     rest = set(layers["layer"]) - set(deep)
@@ -72,20 +61,19 @@ def distance_is_greatest_at_the_end(survey: Survey) -> Finding:
 
 @claim(
     "distance-sd",
-    says="The mean distance varies greatly over heads.",
     rule="its standard deviation over heads is within a factor of 1.5 of the paper's (2.4 to 5.4 tokens)",
     paper="3.6 tokens",
 )
 def distance_varies(survey: Survey) -> Finding:
-    """The deviation of the mean distance over heads."""
+    """The mean distance varies greatly over heads."""
     values = heads_of(survey, "distance")["value"].to_numpy(dtype=float)
     found, (low, high) = deviation(values)
     length = survey.card["tokens"] / survey.card["sentences"]
     return Finding(
         f"{found:.2f} tokens (95% interval over heads {low:.2f} to {high:.2f})",
-        PAPER_SPREAD / FACTOR <= found <= PAPER_SPREAD * FACTOR,
-        f"Texts have {length:.1f} tokens on average, in the paper {PAPER_LENGTH}: as a share of that, the spread is "
-        f"{found / length:.2f} here and {PAPER_SPREAD / PAPER_LENGTH:.2f} in the paper.",
+        paper.SPREAD / FACTOR <= found <= paper.SPREAD * FACTOR,
+        f"Texts have {length:.1f} tokens on average, in the paper {paper.LENGTH}: as a share of that, the spread is "
+        f"{found / length:.2f} here and {paper.SPREAD / paper.LENGTH:.2f} in the paper.",
     )
 
 
@@ -107,7 +95,7 @@ def _alignment(survey: Survey) -> pd.DataFrame:
     rule="r over heads is positive with p < 0.001, and at least two thirds of the paper's (0.41); " + FEW_ROWS,
     paper="r = 0.61, p < 0.001",
     other_of=_known_entropy,
-    r_of_paper=WITH_ENTROPY,
+    r_of_paper=paper.WITH_ENTROPY,
 )
 @claim(
     "distance-alignment-anticorrelate",
@@ -115,7 +103,7 @@ def _alignment(survey: Survey) -> pd.DataFrame:
     rule="r over heads is negative with p < 0.001, and at least two thirds of the paper's in size (-0.49)",
     paper="r = -0.73, p < 0.001",
     other_of=_alignment,
-    r_of_paper=WITH_ALIGNMENT,
+    r_of_paper=paper.WITH_ALIGNMENT,
 )
 def distance_correlates(survey: Survey, other_of: Callable[[Survey], pd.DataFrame], r_of_paper: float) -> Finding:
     """The correlation over heads of the mean distance with another figure."""
@@ -131,12 +119,11 @@ def distance_correlates(survey: Survey, other_of: Callable[[Survey], pd.DataFram
 
 @claim(
     "far-but-sharp-head",
-    says="The head that looks furthest is not broad: it has one of the lowest entropies.",
     rule="the head with the greatest mean distance has an entropy in the lowest quarter of the heads; " + FEW_ROWS,
     paper="14.2 tokens and 0.41 nats at layer 5, head 1",
 )
 def far_but_sharp(survey: Survey) -> Finding:
-    """The entropy of the head that looks furthest."""
+    """The head that looks furthest is not broad: it has one of the lowest entropies."""
     keys = ["layer", "head"]
     entropy = _known_entropy(survey)[[*keys, "value", "error", "rows_share"]]
     joint = heads_of(survey, "distance").merge(entropy, on=keys, suffixes=("", "_entropy"))
@@ -161,13 +148,12 @@ AT_PREVIOUS = 0.5
 
 @claim(
     "previous-token-head",
-    says="The head with the highest dependency alignment has the lowest variability: it looks at the previous token.",
     rule="the head that gives most to the previous token gives it more than half, and has of all heads the highest "
     "alignment and the lowest variability",
     paper="0.42 and 0.004 at layer 4, head 11",
 )
 def previous_token_head(survey: Survey) -> Finding:
-    """The alignment and the variability of the head that gives most to the previous token."""
+    """The head with the highest dependency alignment has the lowest variability: it looks at the previous token."""
     alignment = _alignment(survey)
     variability = heads_of(survey, "variability")
     keys = ["layer", "head"]
@@ -202,30 +188,28 @@ NULLS = {
 
 @claim(
     "null-attention-share",
-    says="On average heads rest about half of their attention, or more, on null tokens.",
     rule="the mean share over heads is within a factor of 1.5 of the paper's (0.38 to 0.86)",
     paper="0.57",
 )
 def null_attention_is_large(survey: Survey) -> Finding:
-    """The mean share of null attention over heads."""
+    """On average heads rest about half of their attention, or more, on null tokens."""
     heads = heads_of(survey, "null_attention")
     mean = float(heads["value"].mean())
     # heads share their sentences, so their errors do not average out
     return Finding(
         figure(mean, float(heads["error"].mean())),
-        PAPER_NULL / FACTOR <= mean <= PAPER_NULL * FACTOR,
+        paper.NULL / FACTOR <= mean <= paper.NULL * FACTOR,
         f"The mean over {len(heads)} heads. {_what_is_null(survey)}",
     )
 
 
 @claim(
     "some-null-above-97",
-    says="Some heads rest almost all their attention.",
     rule="at least two heads have more than 0.97 of null attention",
     paper="some heads (Fig. 5)",
 )
 def some_heads_rest(survey: Survey) -> Finding:
-    """How many heads have next to nothing but null attention."""
+    """Some heads rest almost all their attention."""
     heads = heads_of(survey, "null_attention")
     above = heads[heads["value"] > ALMOST_ALL]
     best = heads.loc[heads["value"].idxmax()]
@@ -245,51 +229,44 @@ def _what_is_null(survey: Survey) -> str:
 
 @claim(
     "dependency-by-distance",
-    says="The probability that two tokens are linked falls with their distance.",
     rule="at 1, 5 and 10 tokens it is within a factor of 1.5 of the paper's, and falls from each to the next",
     paper="0.42, 0.07, 0.02 at 1, 5, 10 tokens",
 )
 def links_fall_with_distance(survey: Survey) -> Finding:
-    """How likely two tokens are linked, at three distances."""
+    """The probability that two tokens are linked falls with their distance."""
     curve = curve_of(survey).set_index("distance")
-    if not set(PAPER_CURVE) <= set(curve.index):
+    if not set(paper.CURVE) <= set(curve.index):
         raise Unmeasured("No sentence of this corpus is long enough for a distance of ten tokens.")
-    rows = [curve.loc[distance] for distance in PAPER_CURVE]
+    rows = [curve.loc[distance] for distance in paper.CURVE]
     values = [float(row["value"]) for row in rows]
     near = [
-        value <= FACTOR * paper and paper <= FACTOR * value
-        for value, paper in zip(values, PAPER_CURVE.values(), strict=True)
+        value <= FACTOR * published and published <= FACTOR * value
+        for value, published in zip(values, paper.CURVE.values(), strict=True)
     ]
     falling = values[0] > values[1] > values[2]
-    until = _falls_until(curve["value"].to_numpy(dtype=float))
+    rises = np.flatnonzero(np.diff(curve["value"].to_numpy(dtype=float)) >= 0)
+    until = int(rises[0]) + 1 if len(rises) else len(curve)
     return Finding(
         ", ".join(figure(value, float(row.get("error", np.nan))) for value, row in zip(values, rows, strict=True)),
         all(near) and falling,
-        f"It falls at every step up to a distance of {until} (in the paper up to {REACH}).",
+        f"It falls at every step up to a distance of {until} (in the paper up to {paper.REACH}).",
     )
-
-
-def _falls_until(values: np.ndarray) -> int:
-    """The last distance up to which each value is below the one before."""
-    rises = np.flatnonzero(np.diff(values) >= 0)
-    return int(rises[0]) + 1 if len(rises) else len(values)
 
 
 @claim(
     "dependency-distance",
-    says="Dependencies span short distances.",
     rule="the mean is within a factor of 1.5 of the paper's, and the share within 18 tokens at most one point of a "
     "hundred below it",
     paper="3.89 tokens; 99.8% within 18",
 )
 def dependencies_are_short(survey: Survey) -> Finding:
-    """The mean distance of linked tokens."""
+    """Dependencies span short distances."""
     curve = curve_of(survey)
     linked = curve["linked"].to_numpy(dtype=float)
     mean = float((curve["distance"] * linked).sum() / linked.sum())
-    within = float(linked[curve["distance"] <= REACH].sum() / linked.sum())
+    within = float(linked[curve["distance"] <= paper.REACH].sum() / linked.sum())
     return Finding(
-        f"{mean:.2f} tokens; {within:.1%} within {REACH}",
-        PAPER_DISTANCE / FACTOR <= mean <= PAPER_DISTANCE * FACTOR and within >= LEAST_WITHIN,
+        f"{mean:.2f} tokens; {within:.1%} within {paper.REACH}",
+        paper.DISTANCE / FACTOR <= mean <= paper.DISTANCE * FACTOR and within >= paper.LEAST_WITHIN,
         f"Over {int(linked.sum()):,} linked pairs of tokens; all pieces of two linked words are linked.",
     )

@@ -1,7 +1,6 @@
 """The paper's figures and tables, made again of a survey: Figures 4 to 12, A.1 and A.2, Tables 1 to 3."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -17,10 +16,12 @@ from ...views.plots import (
     layer_bars_by_label,
 )
 from ...views.survey import shortened, spaced
-from ..document import Block, Emphasis, Figure, Heading, Paragraph, Strong, Table, Words
+from ..claims import rows_with
+from ..document import Block, Emphasis, Figure, Heading, Paragraph, Strong, Table, Words, under
 from ..experiment import Attempt, Editions, Report
-from .measures import EITHER, labelled, relations_in_use, tags_in_use
-from .paper import PAPER_EXAMPLES, PAPER_HEADS, SHORT_TITLE, Options, Scale
+from . import paper
+from .measures import EITHER, relations_in_use, rows_labelled, tags_in_use
+from .paper import SHORT_TITLE, Options, Scale
 from .stages import toy_caution
 
 NULLS = {
@@ -49,9 +50,11 @@ def report_of(attempt: Attempt[Scale, Options], survey: Survey) -> Report:
     examples = example_heads(heads)
     specific = specific_heads(survey)
     exemplars = exemplars_of(survey, specific)
+    texts, tokens = counted(card["sentences"], "text"), counted(card["tokens"], "token")
+    size = f"{counted(card['layers'], 'layer')} of {counted(card['heads'], 'head')}"
     facts = {
-        "model": f"{card['model']['name']} ({card['class']}), {_size(card)}",
-        "corpus": f"{card['corpus']}: {_read(card)}",
+        "model": f"{card['model']['name']} ({card['class']}), {size}",
+        "corpus": f"{card['corpus']}: {texts} read, {tokens}, {card['tokens'] / card['sentences']:.1f} in each",
         "annotation": "as the corpus has it" if card["parser"] is None else f"by spaCy's {card['parser']}",
         "null attention": NULLS.get(str(card["null"]), f"attention to {card['null']} is left out"),
         "skipped": "; ".join(f"{number:,}: {reason}" for reason, number in card["skipped"].items()) or "none",
@@ -60,7 +63,7 @@ def report_of(attempt: Attempt[Scale, Options], survey: Survey) -> Report:
         Heading("Figure 4: example heads", 2),
         Paragraph("The heads that are most of each kind, with their figures over the whole corpus."),
         example_block(examples),
-        *all_figures(survey),
+        *(block for part in FIGURES for block in part(survey)),
         Heading("Tables 1 to 3: exemplars"),
         Paragraph(
             [
@@ -82,27 +85,21 @@ def report_of(attempt: Attempt[Scale, Options], survey: Survey) -> Report:
     return Report(facts, blocks, [HOW], tables, caution, title)
 
 
-def _size(card: Mapping[str, Any]) -> str:
-    return f"{counted(card['layers'], 'layer')} of {counted(card['heads'], 'head')}"
-
-
-def _read(card: Mapping[str, Any]) -> str:
-    length = card["tokens"] / card["sentences"]
-    return f"{counted(card['sentences'], 'text')} read, {counted(card['tokens'], 'token')}, {length:.1f} in each"
-
-
-def _exemplars(survey: Survey, exemplars: pd.DataFrame, heads: Sequence[tuple[int, int]]) -> list[Block]:
-    blocks: list[Block] = []
-    nulls = survey.tables["null_attention"].set_index(["layer", "head"])["value"]
-    roles = survey.tables["roles"].set_index(["layer", "head"])
+def _exemplars(survey: Survey, exemplars: pd.DataFrame, heads: Sequence[tuple[int, int]]) -> Iterator[Block]:
+    """Tables 1 to 3, each with the null attention and the role of its head."""
     for number, (layer, head) in enumerate(heads, start=1):
-        rows = exemplars[(exemplars["layer"] == layer) & (exemplars["head"] == head)]
-        role, also = roles.loc[(layer, head), ["role", "also"]]
-        blocks.append(Heading(f"Table {number}: layer {layer}, head {head}", 2))
-        called = f"{role}, also {also}" if also else f"{role}"
-        blocks.append(Paragraph(f"Null attention {nulls[layer, head]:.2f}. Role over the corpus: {called}."))
-        blocks.append(exemplar_block(rows))
-    return blocks
+        null = rows_with(survey.tables["null_attention"], layer=layer, head=head)["value"].iloc[0]
+        role, also = rows_with(survey.tables["roles"], layer=layer, head=head)[["role", "also"]].iloc[0]
+        known_as = f"{role}, also {also}" if also else f"{role}"
+        rows: list[Sequence[Words]] = [
+            [str(row["rank"] + 1), f"{row['value']:.2f}", _mark_pair(row)]
+            for row in rows_with(exemplars, layer=layer, head=head).to_dict("records")
+        ]
+        yield from under(
+            f"Table {number}: layer {layer}, head {head}",
+            Paragraph(f"Null attention {null:.2f}. Role over the corpus: {known_as}."),
+            Table(["rank", "weight", "sentence"], rows),
+        )
 
 
 def tables_of(
@@ -143,14 +140,12 @@ FARTHEST = 30
 
 def null_attention(survey: Survey) -> Iterator[Block]:
     """Fig. 5."""
-    yield Heading("Figure 5: null attention", 2)
     plot = head_map(survey.tables["null_attention"], label="share of null attention")
-    yield Figure(
-        "fig05_null_attention",
-        plot,
+    words = (
         "The share of each head's attention that rests on null tokens. In the paper: little in the first two layers, "
-        "57% on average, above 97% for some heads.",
+        "57% on average, above 97% for some heads."
     )
+    yield from under("Figure 5: null attention", Figure("fig05_null_attention", plot, words))
 
 
 def parts_of_speech(survey: Survey) -> Iterator[Block]:
@@ -174,7 +169,7 @@ def parts_of_speech(survey: Survey) -> Iterator[Block]:
 
 
 def _by(table: pd.DataFrame, direction: str, tags: Sequence[str]) -> dict[str, pd.DataFrame]:
-    return {tag: table[(table["direction"] == direction) & (table["tag"] == tag)] for tag in tags}
+    return {tag: rows_with(table, direction=direction, tag=tag) for tag in tags}
 
 
 def dependencies(survey: Survey) -> Iterator[Block]:
@@ -184,65 +179,58 @@ def dependencies(survey: Survey) -> Iterator[Block]:
     by_layer = survey["dependency_alignment"].by_layer()
     yield Heading("Figure 8: attention along dependency relations, by layer", 2)
     for direction, (meaning, letter) in DIRECTIONS.items():
-        rows = labelled(by_layer, "dependency_alignment", {"direction": direction, "relation": "any"})
+        rows = rows_labelled(by_layer, "dependency_alignment", {"direction": direction, "relation": "any"})
         plot = layer_bars(rows, label=SHARE, baseline=float(rows["chance"].iloc[0]), baseline_label="pairs of tokens")
         words = f"({letter}) {meaning.capitalize()}. The line is the share of token pairs that are linked."
         if direction == "either":
             words += " In the paper the middle layers are highest."
         yield Figure(f"fig08{letter}_{direction}", plot, words)
-    yield Heading("Figure 9: which dependents are attended to, by layer", 2)
     types = survey["dependency_type"].by_layer()
     types = types[types["relation"].isin(relations_in_use(survey))].sort_values(["relation", "layer"])
-    plot = layer_bars_by_label(types, "relation", label=SHARE)
-    yield Figure(
-        "fig09_dependency_types",
-        plot,
+    words = (
         "The share of attention to tokens by their relation to their own head, each on its own scale. In the paper "
-        "subjects rise with depth; aux, cc, det, expl and neg fall.",
+        "subjects rise with depth; aux, cc, det, expl and neg fall."
     )
-
-
-def position_and_content(survey: Survey) -> Iterator[Block]:
-    """Fig. 10."""
-    yield Heading("Figure 10: variability", 2)
-    plot = head_map(survey.tables["variability"], label="variability")
-    words = "How much a head's attention varies from text to text: 0 is bound to position, 1 to content. In the paper "
-    yield Figure("fig10_variability", plot, words + "the heads of the first layers vary least.")
+    figure = Figure("fig09_dependency_types", layer_bars_by_label(types, "relation", label=SHARE), words)
+    yield from under("Figure 9: which dependents are attended to, by layer", figure)
 
 
 def distances(survey: Survey) -> Iterator[Block]:
-    """Fig. 11 and 12, and the relations between them."""
+    """Fig. 10 to 12, and the relations between them."""
     distance, entropy = survey.tables["distance"], survey.tables["entropy"]
-    yield Heading("Figure 11: how far heads look", 2)
-    plot = head_map(distance, label="mean distance (tokens)")
-    yield Figure("fig11a_distance", plot, "By head. In the paper the standard deviation over heads is 3.6 tokens.")
-    plot = layer_bars(survey["distance"].by_layer(), label="mean distance (tokens)")
-    yield Figure(
-        "fig11b_distance_by_layer", plot, "By layer. In the paper least in layers 2–4, greatest in the deepest."
+    plot = head_map(survey.tables["variability"], label="variability")
+    words = "How much a head's attention varies from text to text: 0 is bound to position, 1 to content. In the paper "
+    words += "the heads of the first layers vary least."
+    yield from under("Figure 10: variability", Figure("fig10_variability", plot, words))
+    by_head = head_map(distance, label="mean distance (tokens)")
+    by_layer = layer_bars(survey["distance"].by_layer(), label="mean distance (tokens)")
+    words = "By layer. In the paper least in layers 2–4, greatest in the deepest."
+    yield from under(
+        "Figure 11: how far heads look",
+        Figure("fig11a_distance", by_head, "By head. In the paper the standard deviation over heads is 3.6 tokens."),
+        Figure("fig11b_distance_by_layer", by_layer, words),
     )
-    yield Heading("Figure 12: how broadly heads look", 2)
-    plot = head_map(entropy, label="entropy (nats)")
-    yield Figure("fig12_entropy", plot, "In the paper many heads of layers 0 and 1 are broad.")
-    yield Heading("Distance against entropy and against alignment", 2)
-    words = "One dot for each head. In the paper r = 0.61 (p < 0.001)."
-    yield Figure("distance_against_entropy", distance_against_entropy(distance, entropy), words)
+    plot, words = head_map(entropy, label="entropy (nats)"), "In the paper many heads of layers 0 and 1 are broad."
+    yield from under("Figure 12: how broadly heads look", Figure("fig12_entropy", plot, words))
+    plot, words = (
+        distance_against_entropy(distance, entropy),
+        "One dot for each head. In the paper r = 0.61 (p < 0.001).",
+    )
+    figure = Figure("distance_against_entropy", plot, words)
+    yield from under("Distance against entropy and against alignment", figure)
     if "dependency_alignment" in survey:
-        aligned = labelled(survey.tables["dependency_alignment"], "dependency_alignment", EITHER)
+        aligned = rows_labelled(survey.tables["dependency_alignment"], "dependency_alignment", EITHER)
         plot = heads_against(distance, aligned, "mean distance (tokens)", "dependency alignment")
         words = "One dot for each head. In the paper r = -0.73 (p < 0.001)."
         yield Figure("distance_against_alignment", plot, words)
-        near = survey.tables["dependency_by_distance"]
-        near = near[near["distance"] <= FARTHEST]
-        yield Heading("Dependencies by distance", 2)
+        near = survey.tables["dependency_by_distance"].query("distance <= @FARTHEST")
         plot = curve(near, "distance", "value", "distance (tokens)", "share of pairs linked")
         words = "What the corpus itself says. In the paper 0.42 at 1 token, 0.07 at 5 and 0.02 at 10."
-        yield Figure("dependency_by_distance", plot, words)
+        yield from under("Dependencies by distance", Figure("dependency_by_distance", plot, words))
 
 
-def all_figures(survey: Survey) -> list[Block]:
-    """All figures, in the paper's order."""
-    parts = (null_attention, parts_of_speech, dependencies, position_and_content, distances)
-    return [block for part in parts for block in part(survey)]
+FIGURES = (null_attention, parts_of_speech, dependencies, distances)
+"""In the paper's order."""
 
 
 # Single heads that show what the paper's examples show: Fig. 4, and the exemplars of Tables 1 to 3.
@@ -258,14 +246,9 @@ AWAKE = 0.5
 def heads_table(survey: Survey) -> pd.DataFrame:
     """One row for each head with every figure that has one: what the maps show, side by side."""
     tables = survey.tables
-    columns = {
-        "null_attention": tables["null_attention"],
-        "distance": tables["distance"],
-        "entropy": tables["entropy"],
-        "variability": tables["variability"],
-    }
+    columns = {name: tables[name] for name in ("null_attention", "distance", "entropy", "variability")}
     if "dependency_alignment" in survey:
-        columns["alignment"] = labelled(tables["dependency_alignment"], "dependency_alignment", EITHER)
+        columns["alignment"] = rows_labelled(tables["dependency_alignment"], "dependency_alignment", EITHER)
     heads = tables["null_attention"][HEAD]
     for name, table in columns.items():
         renamed = table[[*HEAD, "value", "error"]].rename(columns={"value": name, "error": f"{name}_error"})
@@ -293,7 +276,7 @@ def example_heads(heads: pd.DataFrame) -> pd.DataFrame:
 def example_block(examples: pd.DataFrame) -> Table:
     """Fig. 4 as a table of the report."""
     measures = [name for name in examples if name not in {"kind", "layer", "head"}]
-    papers = dict(zip(KINDS.values(), PAPER_EXAMPLES.values(), strict=True))
+    papers = dict(zip(KINDS.values(), paper.EXAMPLES.values(), strict=True))
     rows = [
         [
             row["kind"],
@@ -314,7 +297,7 @@ def specific_heads(survey: Survey) -> list[tuple[int, int]]:
     """
     card = survey.card
     if str(card["model"]["name"]).rpartition("/")[2] == "gpt2" and (card["layers"], card["heads"]) == (12, 12):
-        return list(PAPER_HEADS)
+        return list(paper.HEADS)
     best = survey.tables["exemplars"]
     best = best[best["rank"] < SHOWN]
     itself = best.assign(itself=best["query"] == best["key"]).groupby(HEAD)["itself"].any()
@@ -329,18 +312,13 @@ def specific_heads(survey: Survey) -> list[tuple[int, int]]:
 def exemplars_of(survey: Survey, heads: Sequence[tuple[int, int]]) -> pd.DataFrame:
     """The first exemplars of some heads, with the pair of tokens."""
     table = survey.tables["exemplars"]
-    asked = [(table["layer"] == layer) & (table["head"] == head) & (table["rank"] < SHOWN) for layer, head in heads]
+    first = table[table["rank"] < SHOWN]
+    asked = [rows_with(first, layer=layer, head=head) for layer, head in heads]
     columns = ["layer", "head", "rank", "value", "query_token", "key_token", "tokens", "text", "query", "key"]
-    return pd.concat([table[:0], *(table[mask] for mask in asked)])[columns].reset_index(drop=True)
+    return pd.concat([table[:0], *asked])[columns].reset_index(drop=True)
 
 
-def exemplar_block(exemplars: pd.DataFrame) -> Table:
-    """The exemplars of one head as a table of the report."""
-    rows = [[str(row["rank"] + 1), f"{row['value']:.2f}", _marked(row)] for row in exemplars.to_dict("records")]
-    return Table(["rank", "weight", "sentence"], rows)
-
-
-def _marked(row: dict[str, object]) -> Words:
+def _mark_pair(row: dict[str, object]) -> Words:
     """The sentence with the attending token strong and the attended one emphasised."""
     tokens = spaced([str(token) for token in row["tokens"]], str(row["text"]))  # type: ignore[attr-defined]
     tokens, query, key = shortened(tokens, int(str(row["query"])), int(str(row["key"])))
@@ -356,7 +334,8 @@ def _marked(row: dict[str, object]) -> Words:
 def _side_by_side(surveys: Mapping[str, Survey], statistic: str, labels: Mapping[str, str]) -> pd.DataFrame:
     """The figures of each layer, one genre below the other."""
     tables = [
-        labelled(found[statistic].by_layer(), statistic, labels).assign(genre=name) for name, found in surveys.items()
+        rows_labelled(found[statistic].by_layer(), statistic, labels).assign(genre=name)
+        for name, found in surveys.items()
     ]
     return pd.concat(tables, ignore_index=True)
 

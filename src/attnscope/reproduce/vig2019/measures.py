@@ -8,7 +8,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from ...surveying import Survey
-from ..claims import Evidence, Unmeasured
+from ..claims import Unmeasured, rows_with
 
 RARE = 0.001
 """Tags and relations of a smaller share of the token pairs are not judged: a handful of tokens shows no habit."""
@@ -27,7 +27,7 @@ RESAMPLES = 2_000
 
 def heads_of(survey: Survey, statistic: str, **labels: str) -> pd.DataFrame:
     """One row for each head that has a figure: layer, head, value, error and what stands beside them."""
-    table = labelled(_table(survey, statistic), statistic, labels)
+    table = rows_labelled(_table(survey, statistic), statistic, labels)
     table = table.dropna(subset=["value"]).reset_index(drop=True)
     if table.empty:
         raise Unmeasured(f"No head has a figure of {statistic.replace('_', ' ')} in this corpus.")
@@ -37,7 +37,7 @@ def heads_of(survey: Survey, statistic: str, **labels: str) -> pd.DataFrame:
 def layers_of(survey: Survey, statistic: str, **labels: str) -> pd.DataFrame:
     """One row for each layer, in their order: value, mean_of_heads, error."""
     _table(survey, statistic)
-    table = labelled(survey[statistic].by_layer(), statistic, labels).dropna(subset=["value"])
+    table = rows_labelled(survey[statistic].by_layer(), statistic, labels).dropna(subset=["value"])
     if len(table) < depth_of(survey):
         raise Unmeasured(f"Not every layer has a figure of {statistic.replace('_', ' ')} in this corpus.")
     return table.sort_values("layer").reset_index(drop=True)
@@ -58,7 +58,7 @@ def curve_of(survey: Survey) -> pd.DataFrame:
 
 def tags_in_use(survey: Survey, direction: str) -> list[str]:
     """The tags of at least a thousandth of the token pairs."""
-    table = labelled(_table(survey, "part_of_speech"), "part_of_speech", {"direction": direction})
+    table = rows_labelled(_table(survey, "part_of_speech"), "part_of_speech", {"direction": direction})
     shares = table.groupby("tag")["chance"].first()
     return [str(tag) for tag in shares.index[shares >= RARE]]
 
@@ -69,11 +69,12 @@ def relations_in_use(survey: Survey) -> list[str]:
     return [str(relation) for relation in shares.index[shares >= RARE]]
 
 
-def labelled(table: pd.DataFrame, statistic: str, labels: Mapping[str, str]) -> pd.DataFrame:
+def rows_labelled(table: pd.DataFrame, statistic: str, labels: Mapping[str, str]) -> pd.DataFrame:
     """The rows with these labels."""
     for name, label in labels.items():
-        reason = f"The corpus has no {name} {label}: {statistic.replace('_', ' ')} says nothing of it."
-        table = Evidence({statistic: table}, {statistic: reason}).where(statistic, **{name: label})
+        table = rows_with(table, **{name: label})
+        if table.empty:
+            raise Unmeasured(f"The corpus has no {name} {label}: {statistic.replace('_', ' ')} says nothing of it.")
     return table
 
 

@@ -8,21 +8,21 @@ from ...progress import Watch
 
 SHORT_TITLE = "Vig & Belinkov (2019)"
 TITLE = f"{SHORT_TITLE}, Analyzing the Structure of Attention in a Transformer Language Model"
-PAPER_CURVE = {1: 0.42, 5: 0.07, 10: 0.02}
+CURVE = {1: 0.42, 5: 0.07, 10: 0.02}
 """How likely two tokens are linked, by their distance."""
-PAPER_DISTANCE, REACH, LEAST_WITHIN = 3.89, 18, 0.988
+DISTANCE, REACH, LEAST_WITHIN = 3.89, 18, 0.988
 """The mean distance of linked tokens, and the share within reach less one point of a hundred."""
-PAPER_SPREAD, PAPER_NULL, PAPER_LENGTH = 3.6, 0.57, 27.7
+SPREAD, NULL, LENGTH = 3.6, 0.57, 27.7
 """The deviation of the mean distance over heads, the mean null attention, and the tokens of a text."""
 WITH_ENTROPY, WITH_ALIGNMENT = 0.61, -0.73
 """Pearson's r over heads of the mean distance with both."""
-PAPER_EXAMPLES = {
+EXAMPLES = {
     "same": "layer 0: alignment 0.04",
     "evenness": "layer 0: alignment 0.10",
     "repeated": "layer 5, head 1: distance 14.2, entropy 0.41",
 }
 """Fig. 4, by the column that is greatest."""
-PAPER_HEADS = ((10, 10), (11, 2), (11, 10))
+HEADS = ((10, 10), (11, 2), (11, 10))
 """The heads of Tables 1 to 3, in GPT-2 small."""
 
 

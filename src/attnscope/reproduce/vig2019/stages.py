@@ -51,7 +51,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         texts = texts if limit is None else spread(texts, limit)
     # where genres are parts, each has a folder of its own
     parts = genres_of(texts) if options.by_genre else {"": texts}
-    attempt.found |= {"model": model, "parts": parts}
+    attempt.results |= {"model": model, "parts": parts}
     return {
         "scale": attempt.scale_name,
         "model": Path(model.name).name,
@@ -63,7 +63,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
 
 
 def run_survey(attempt: Attempt[Scale, Options]) -> dict[str, Survey]:
-    """The survey of each part, made now or gone on with."""
+    """The survey of each part, begun now or continued."""
     options, surveys = attempt.options, {}
     with tokens_done() if options.watch is None else nullcontext(options.watch) as watch:
         for name, texts in attempt["parts"].items():
@@ -136,13 +136,13 @@ def corpus_of(
 
     With `whole`, the parse is made here and now, because sentences are to be sorted or joined.
     """
-    found = _opened(scale.corpus if asked is None else asked, scale, data, parser, limit)
+    found = _open_corpus(scale.corpus if asked is None else asked, scale, data, parser, limit)
     if whole and found.parser is not None:
         found = Corpus(found.name, None, None, found.sentences)
     return found if limit is None else spread(found, limit)
 
 
-def _opened(asked: Any, scale: Scale, data: str | Path | None, parser: Any, limit: int | None) -> Corpus:
+def _open_corpus(asked: Any, scale: Scale, data: str | Path | None, parser: Any, limit: int | None) -> Corpus:
     name, _, split = asked.partition(":") if isinstance(asked, str) else ("", "", "")
     if name not in CORPORA:
         # the shipped grammar has no end, so here a limit says how far it goes

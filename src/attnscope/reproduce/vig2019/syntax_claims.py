@@ -58,12 +58,11 @@ def _count_tags(used: list[str], above: list[str], clearly: list[str]) -> tuple[
 
 @claim(
     "tags-with-specialised-head-to",
-    says="For most tags there is a head that gives them more than twice what heads give them on average.",
     rule="this is so for at least 13/16 of the tags in use",
     paper="13 of 16 tags (0.81)",
 )
 def specialised_heads_to(survey: Survey) -> Finding:
-    """The share of tags that some head attends to more than twice as much as heads do on average."""
+    """For most tags there is a head that gives them more than twice what heads give them on average."""
     used, above, clearly = _tags_with_a_head(survey, "to")
     here, note = _count_tags(used, above, clearly)
     return Finding(here, len(above) / len(used) >= 13 / 16, note)
@@ -71,12 +70,11 @@ def specialised_heads_to(survey: Survey) -> Finding:
 
 @claim(
     "tags-with-specialised-head-from",
-    says="The same for attention from a tag, which is less pronounced.",
     rule="this is so for at least 7/16 of the tags in use, and for a smaller share of them than attention to tags",
     paper="7 of 16 tags (0.44)",
 )
 def specialised_heads_from(survey: Survey) -> Finding:
-    """The same of attention from a tag, against that to tags."""
+    """The same for attention from a tag, which is less pronounced."""
     used, above, clearly = _tags_with_a_head(survey, "from")
     used_to, above_to, _ = _tags_with_a_head(survey, "to")
     share, share_to = len(above) / len(used), len(above_to) / len(used_to)
@@ -86,12 +84,11 @@ def specialised_heads_from(survey: Survey) -> Finding:
 
 @claim(
     "nouns-head-share",
-    says="One head gives nouns far more attention than heads give them on average.",
     rule="the head that gives nouns most gives at least 1.37 times the mean over heads (the paper's 2.05 over 1.5)",
     paper="0.43 at layer 9, head 0, against 0.21",
 )
 def nouns_have_a_head(survey: Survey) -> Finding:
-    """The head that gives most to nouns, against the mean over heads."""
+    """One head gives nouns far more attention than heads give them on average."""
     heads = heads_of(survey, "part_of_speech", direction="to", tag="NOUN")
     best = heads.loc[heads["value"].idxmax()]
     mean = float(heads["value"].mean())
@@ -154,12 +151,14 @@ def top_heads_are_there(
 
 @claim(
     "from-shares-uniform-in-early-layers",
-    says="In the first layers, which have little null attention, all heads have about the same shares from each tag.",
     rule="the spread over heads in the first sixth of the layers is at most half of that in the others",
     paper="roughly uniform in the initial layers (Fig. 7)",
 )
 def early_shares_are_uniform(survey: Survey) -> Finding:
-    """The spread over the heads of a layer, in units of the tag's mean share, weighted by how frequent tags are."""
+    """In the first layers, which have little null attention, all heads have about the same shares from each tag.
+
+    The spread is that over the heads of a layer, in units of the tag's mean share, weighted by how frequent tags are.
+    """
     early = first(depth_of(survey), 6)
     used = tags_in_use(survey, "from")
     tables = [heads_of(survey, "part_of_speech", direction="from", tag=tag) for tag in used]
@@ -187,13 +186,12 @@ def early_shares_are_uniform(survey: Survey) -> Finding:
 
 @claim(
     "alignment-peaks-in-middle-layers",
-    says="Attention follows dependency relations most in the middle layers.",
     rule="the layer with the highest alignment (either direction, ratio of sums over its heads) is in the middle half "
     "of the layers, and the mean over that half is above the means of the first and of the last quarter",
     paper="highest in the middle layers (2–4 of 12 by section 5.3.3; Fig. 8)",
 )
 def alignment_peaks_in_the_middle(survey: Survey) -> Finding:
-    """Where in the stack attention follows dependency relations most."""
+    """Attention follows dependency relations most in the middle layers."""
     layers = layers_of(survey, "dependency_alignment", **EITHER)
     depth = depth_of(survey)
     middle = middle_half(depth)
@@ -211,13 +209,12 @@ def alignment_peaks_in_the_middle(survey: Survey) -> Finding:
 
 @claim(
     "alignment-peaks-where-distance-lowest",
-    says="The layers that follow dependencies most are those that reach least far.",
     rule="more than half of the quarter of layers with the highest alignment is also in the quarter with the least "
     "mean distance, and the two are negatively correlated over layers",
     paper="the same three of 12 layers (2–4)",
 )
 def alignment_peaks_where_distance_is_least(survey: Survey) -> Finding:
-    """Whether the layers that follow dependencies most are those that reach least far."""
+    """The layers that follow dependencies most are those that reach least far."""
     alignment = layers_of(survey, "dependency_alignment", **EITHER)
     distance = layers_of(survey, "distance")
     count = len(first(depth_of(survey), 4))

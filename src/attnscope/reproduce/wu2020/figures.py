@@ -6,8 +6,7 @@ import pandas as pd
 
 from ...lab.models import SentimentTransformer
 from ...views import tracing
-from ...views.printing import Plot
-from ..document import Block, Figure, Heading, Table, Words
+from ..document import Block, Figure, Table, Words, under
 from ..experiment import Attempt, Report
 from .claims import Evidence, SeedRun
 from .data import SEND
@@ -18,6 +17,9 @@ TOY = (
     "The treebank and its raters are toys, the stories are a stand-in and the models are small: this run shows that "
     "the experiment works, and is not meant to confirm the paper's claims."
 )
+SENTENCE = "this wonderful film is dull and clumsy"
+"""Of Figure 3: it has both kinds of feeling, and its words are in the toy treebank too."""
+HANDED_DOWN = "One sentence, from the local attention at the top to the words at the input."
 HOW = (
     "Words are scored in the test sentences: the score of a word is its mean over all places where it stands, after a"
     " softmax over each sentence as in the paper; scores times the words of their sentence are a check. Valence is "
@@ -34,6 +36,7 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     scale, read, stories = attempt.scale, attempt["sentences read"], attempt["stories read"]
     model: SentimentTransformer = attempt["sentences"][0][0]
     settings = model.settings
+    sentence = model.instrumented().record(SENTENCE.split())
     facts = {
         "model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}",
         "word vectors": settings.source,
@@ -47,12 +50,7 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     }
     blocks: list[Block] = [
         *_table_1(evidence),
-        Heading("Figure 3: attention handed down", 2),
-        Figure(
-            "fig03_tracing",
-            traced_sentence(model),
-            "One sentence, from the local attention at the top to the words at the input.",
-        ),
+        *under("Figure 3: attention handed down", Figure("fig03_tracing", tracing(sentence).figure(), HANDED_DOWN)),
         *_figures(evidence.sentences[0], "the sentences", ""),
         *(block for run in evidence.stories[:1] for block in _figures(run, evidence.story_source, "_stories")),
         *_regressions(evidence),
@@ -60,41 +58,39 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     return Report(facts, blocks, [HOW], _tables(evidence), TOY if is_toy(attempt) else "")
 
 
-def _table_1(evidence: Evidence) -> Iterator[Block]:
-    yield Heading("Table 1: how well the models do", 2)
+def _table_1(evidence: Evidence) -> list[Block]:
     rows: list[Sequence[Words]] = [["SST-5, accuracy", "paper", f"{ACCURACY:.3f}"]]
-    rows += [["SST-5, accuracy", f"seed {run.seed}", f"{run.score:.3f}"] for run in evidence.sentences]
+    rows += [["SST-5, accuracy", run.title, f"{run.score:.3f}"] for run in evidence.sentences]
     rows.append([f"{SEND}, mean concordance", "paper", f"{CONCORDANCE:.2f}"])
-    rows += [
-        [f"{evidence.story_source}, mean concordance", f"seed {run.seed}", f"{run.score:.2f}"]
-        for run in evidence.stories
-    ]
-    yield Table(["", "", ""], rows)
+    measure = f"{evidence.story_source}, mean concordance"
+    rows += [[measure, run.title, f"{run.score:.2f}"] for run in evidence.stories]
+    return under("Table 1: how well the models do", Table(["", "", ""], rows))
 
 
 def _figures(run: SeedRun, source: str, suffix: str) -> Iterator[Block]:
     """Figures 4 to 6 of one seed on the sentences or the stories."""
     drawn = run.study.figures()
-    yield Heading(f"Figure 4: the words with the highest scores ({source})", 2)
-    yield Figure(f"fig04_words{suffix}", drawn["cloud"], f"By layer-wise tracing, seed {run.seed}.")
-    yield Heading(f"Figure 5: scores against valence ({source})", 2)
-    yield Figure(f"fig05_valence{suffix}", drawn["valence_softmax"], f"As in the paper, seed {run.seed}.")
-    yield Figure(
-        f"fig05_valence_length_corrected{suffix}",
-        drawn["valence_length_corrected"],
-        f"Times the words of the sentence, seed {run.seed}.",
+
+    def shown(name: str, plot: str, words: str) -> Figure:
+        return Figure(f"{name}{suffix}", drawn[plot], f"{words}, seed {run.seed}.")
+
+    words = shown("fig04_words", "cloud", "By layer-wise tracing")
+    yield from under(f"Figure 4: the words with the highest scores ({source})", words)
+    yield from under(
+        f"Figure 5: scores against valence ({source})",
+        shown("fig05_valence", "valence_softmax", "As in the paper"),
+        shown("fig05_valence_length_corrected", "valence_length_corrected", "Times the words of the sentence"),
     )
     if "heads" in drawn:
-        yield Heading(f"Figure 6: heads on very positive and very negative words ({source})", 2)
-        yield Figure(f"fig06_heads{suffix}", drawn["heads"], f"In percent, seed {run.seed}.")
+        heads = shown("fig06_heads", "heads", "In percent")
+        yield from under(f"Figure 6: heads on very positive and very negative words ({source})", heads)
 
 
-def _regressions(evidence: Evidence) -> Iterator[Block]:
-    yield Heading("Every regression", 2)
+def _regressions(evidence: Evidence) -> list[Block]:
     rows: list[Sequence[Words]] = [
         [
             source,
-            f"seed {run.seed}",
+            run.title,
             str(row["method"]).replace("_", " "),
             str(row["scaling"]).replace("_", " "),
             f"{row['b2']:.3f} ± {row['b2_error']:.3f}",
@@ -106,7 +102,8 @@ def _regressions(evidence: Evidence) -> Iterator[Block]:
         for run in runs
         for row in run.study.regressions.to_dict("records")
     ]
-    yield Table(["", "", "method", "scores", "quadratic term", "t", "p", "turns within the range"], rows)
+    columns = ["", "", "method", "scores", "quadratic term", "t", "p", "turns within the range"]
+    return under("Every regression", Table(columns, rows))
 
 
 def _sources(evidence: Evidence) -> list[tuple[str, tuple[SeedRun, ...]]]:
@@ -127,15 +124,3 @@ def _tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
         "evenness": every(lambda run: run.evenness),
         "scores": every(lambda run: pd.DataFrame({"score": [run.score]})),
     }
-
-
-# Figure 3: the attention of one sentence handed down from layer to layer.
-
-
-SENTENCE = "this wonderful film is dull and clumsy"
-"""Written for this, of words that the toy treebank has too."""
-
-
-def traced_sentence(model: SentimentTransformer) -> Plot:
-    """The printed tracing view of a sentence with both kinds of feeling."""
-    return tracing(model.instrumented().record(SENTENCE.split())).figure()

@@ -17,18 +17,18 @@ SPEARMAN = {"sst": 0.80, "send": 0.37}
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The data, the seeds, and how long each model is trained."""
+    """The data, the seeds, and how long each model is trained. A setting that is not named is the paper's."""
 
-    toy: bool
+    toy: bool = False
     """Whether sentences, stories and raters are our own toys."""
-    seeds: tuple[int, ...]
-    epochs: int
-    patience: int
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    epochs: int = 200
+    patience: int = 200
     """How many epochs in a row may bring nothing better before a training ends."""
-    sentences_per_step: int
-    story_epochs: int
-    story_patience: int
-    stories_per_step: int
+    sentences_per_step: int = 500
+    story_epochs: int = 200
+    story_patience: int = 200
+    stories_per_step: int = 25
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Of the model, where they are not the paper's."""
 
@@ -45,26 +45,8 @@ SCALES = {
         stories_per_step=5,
         settings={"layers": 2, "heads": 2, "head_width": 8, "width": 16},
     ),
-    "cpu": Scale(
-        toy=False,
-        seeds=(1, 2),
-        epochs=15,
-        patience=5,
-        sentences_per_step=50,
-        story_epochs=40,
-        story_patience=10,
-        stories_per_step=25,
-    ),
-    "paper": Scale(
-        toy=False,
-        seeds=(1, 2, 3, 4, 5),
-        epochs=200,
-        patience=200,
-        sentences_per_step=500,
-        story_epochs=200,
-        story_patience=200,
-        stories_per_step=25,
-    ),
+    "cpu": Scale(seeds=(1, 2), epochs=15, patience=5, sentences_per_step=50, story_epochs=40, story_patience=10),
+    "paper": Scale(),
 }
 
 

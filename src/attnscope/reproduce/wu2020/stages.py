@@ -1,6 +1,7 @@
 """The stages of the experiment, each kept in a folder of its own: a model for each seed, and what its words get."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,14 @@ from ...evaluation import LexiconStudy, lexicon
 from ...evaluation.lexicons import Lexicon
 from ...lab.models import SentimentTransformer
 from ...lab.models.sentiment import Settings
-from ...lab.sst5 import accuracy, train_on_trees
+from ...lab.sentiment_training import SST5, accuracy, train_sentiment
 from ...progress import items_done
 from ..evenness import evenness
 from ..experiment import Attempt
 from .claims import GRADIENT, OF_CLASS, TRACING, Evidence, SeedRun
 from .data import SEND, Sentences, sentences_of, stories_of
 from .paper import Options, Scale
-from .stories import StoryModel, mean_concordance, train_on_stories
+from .stories import STORIES, StoryModel, mean_concordance
 
 METHODS = (TRACING, GRADIENT, OF_CLASS, "rollout", "flow", "raw")
 LEXICON, SCRATCH = "warriner", "scratch"
@@ -33,8 +34,8 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         toy=attempt.scale.toy, corpus=options.corpus, lexicon=options.lexicon or LEXICON, data=options.data
     )
     stories = stories_of(read, options.send, toy=attempt.scale.toy)
-    Settings(**_settings(attempt))  # so that a wrong one is told before anything is written
-    attempt.found |= {"sentences read": read, "stories read": stories}
+    Settings(**_settings(attempt))  # so that a wrong one is refused before anything is written
+    attempt.results |= {"sentences read": read, "stories read": stories}
     return {
         "scale": attempt.scale_name,
         "corpus": read.name,
@@ -69,16 +70,14 @@ def run_sentence_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[Sent
     scale, folder = attempt.scale, attempt.folder
     sentences: Sentences = attempt["sentences read"]
     place = folder / "models" / f"seed-{seed}"
-    train_on_trees(
+    train_sentiment(
         place,
+        replace(SST5, epochs=scale.epochs, patience=scale.patience, size=scale.sentences_per_step or SST5.size),
         lambda: sentences.splits,
         sentences.name,
         vectors=_vectors(attempt),
         seed=seed,
         resume=place.exists(),
-        epochs=scale.epochs,
-        patience=scale.patience,
-        sentences_per_step=scale.sentences_per_step,
         settings=_settings(attempt),
     )
     model = SentimentTransformer.load(place)
@@ -100,16 +99,14 @@ def run_story_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[Sentime
     """Which words are very positive or negative, the lexicon says."""
     scale, folder, stories = attempt.scale, attempt.folder, attempt["stories read"]
     place = folder / "models" / f"stories-seed-{seed}"
-    train_on_stories(
+    train_sentiment(
         place,
-        stories.splits,
+        replace(STORIES, epochs=scale.story_epochs, patience=scale.story_patience, size=scale.stories_per_step),
+        lambda: stories.splits,
         stories.name,
         vectors=_vectors(attempt),
         seed=seed,
         resume=place.exists(),
-        epochs=scale.story_epochs,
-        patience=scale.story_patience,
-        stories_per_step=scale.stories_per_step,
         settings=scale.settings,
     )
     model = SentimentTransformer.load(place)
@@ -146,7 +143,7 @@ def _study(
 
 
 def evenness_by_layer(model: InstrumentedModel, texts: Sequence[list[str]]) -> pd.DataFrame:
-    """How evenly the traced attention lies over the tokens at each layer: entropy as a share of the largest.
+    """How evenly the traced attention is spread over the tokens at each layer: entropy as a share of the largest.
 
     The mean over heads and texts of two words or more; the local attention itself stands above all layers.
     """

@@ -4,10 +4,9 @@ Wu, Nguyen & Ong 2020 train on batches of 25 transcripts of SEND and keep what h
 for validation.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,90 +18,43 @@ from ...capture import InstrumentedModel
 from ...capture.watching import in_evaluation
 from ...errors import BadInput
 from ...lab.data.story import Story
-from ...lab.lesson import Lesson, learn_into
 from ...lab.models.sentiment import SentimentTransformer, SeriesDecoder
-from ...lab.sentiment_training import Pace, Subject, knowing, sentiment_lesson
+from ...lab.sentiment_training import Subject
 from ...lab.train import Measurement
 from ...record import AttentionRecord, Target, Text
 
-EPOCHS, STORIES_PER_STEP, PATIENCE = 60, 25, 10
 
-
-def train_on_stories(
-    out: Path,
-    splits: Mapping[str, Sequence[Story]],
-    source: str,
-    *,
-    vectors: str | Path | None = None,
-    seed: int = 0,
-    resume: bool = False,
-    steps: int | None = None,
-    epochs: int = EPOCHS,
-    stories_per_step: int = STORIES_PER_STEP,
-    patience: int = PATIENCE,
-    settings: Mapping[str, Any] | None = None,
-) -> Path:
-    """Train on "train", validate on "dev" and test on "test" for the card, which names the `source` of the stories."""
-    pace = Pace(seed, steps, epochs, stories_per_step, patience)
-    return learn_into(
-        out, lambda: story_lesson(splits, source, pace, untrained(splits, vectors, **(settings or {}))), seed, resume
-    )
-
-
-def untrained(
-    splits: Mapping[str, Sequence[Story]], vectors: str | Path | None, **settings: Any
-) -> SentimentTransformer:
-    """A model that knows the words of these stories."""
-    words = {
-        split: [word for story in stories for window in story.windows for word in window.read]
-        for split, stories in splits.items()
-    }
-    return knowing(words, vectors, answer="series", **settings)
-
-
-def story_lesson(
-    splits: Mapping[str, Sequence[Story]], source: str, pace: Pace, model: SentimentTransformer
-) -> Lesson[SentimentTransformer]:
-    """The valence of each window of the stories of "train"; the figure is the mean concordance on those of "dev".
-
-    What the log has as accuracy is here the concordance of all windows of a step.
-    """
-    training, validation, testing = (splits[split] for split in ("train", "dev", "test"))
-    subject = Subject(
-        task="stories",
-        unit="stories",
-        answers="for the valence of stories over time",
-        learned_from=f"On {len(training)} stories ({source})",
-        lengths=[len(story.windows) for story in training],
-        content=[
-            repr((story.name, [window.read for window in story.windows], story.valences))
-            for story in [*training, *validation]
-        ],
-        held_out=len(validation),
-        tested=len(testing),
-        validation="a mean concordance of {:.3f}",
-    )
-
-    def measure_batch(places: Sequence[int]) -> Measurement:
-        batch = [training[place] for place in places]
-        found, real = valences(model, batch)
-        predicted, rated = found[real], torch.tensor([valence for story in batch for valence in story.valences])
-        together = concordance_of_stories([predicted.tolist()], [rated.tolist()]).overall
-        return Measurement((predicted - rated).square().mean(), together)
-
-    return sentiment_lesson(
-        subject,
-        pace,
-        model,
-        measure_batch,
-        figure=lambda: mean_concordance(model, validation),
-        result=lambda: f"a mean concordance of {mean_concordance(model, testing):.3f}",
-    )
+def _measure(model: SentimentTransformer, batch: Sequence[Story]) -> Measurement:
+    """What the log has as accuracy is here the concordance of all windows of a step."""
+    found, real = valences(model, batch)
+    predicted, rated = found[real], torch.tensor([valence for story in batch for valence in story.valences])
+    together = concordance_of_stories([predicted.tolist()], [rated.tolist()]).overall
+    return Measurement((predicted - rated).square().mean(), together)
 
 
 def mean_concordance(model: SentimentTransformer, stories: Sequence[Story]) -> float:
     """The mean over stories of how well predicted and rated valences agree: the paper's figure."""
     return concordance_of_stories(predicted_series(model, stories), [story.valences for story in stories]).mean
+
+
+STORIES: Subject[Story] = Subject(
+    task="stories",
+    unit="stories",
+    answers="for the valence of stories over time",
+    learned_from="On {} stories ({})",
+    words=lambda story: [word for window in story.windows for word in window.read],
+    length=lambda story: len(story.windows),
+    content=lambda story: repr((story.name, [window.read for window in story.windows], story.valences)),
+    measure=_measure,
+    figure=mean_concordance,
+    validation="a mean concordance of {:.3f}",
+    result="a mean concordance of {:.3f}",
+    epochs=60,
+    size=25,
+    patience=10,
+    settings={"answer": "series"},
+)
+"""The valence of each window of a story, learned with `attnscope.lab.sentiment_training`."""
 
 
 # Concordance: whether two series agree in value, and not only in shape (Lin 1989).
