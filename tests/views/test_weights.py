@@ -6,7 +6,7 @@ import torch
 
 from attnscope import AttentionRecord, BadInput
 from attnscope.views import head
-from attnscope.views.weights import Form, form_for, inflated, weight_blobs
+from attnscope.views.weights import Form, form_for, inflate, weight_blobs
 
 
 def record_of(layers=2, heads=3, tokens=40, sharpness=3.0, **more):
@@ -18,7 +18,7 @@ def record_of(layers=2, heads=3, tokens=40, sharpness=3.0, **more):
 def decoded(blob, form, record):
     """A layer as a script reads it, row by row."""
     heads, queries, keys = record.weights.shape[1:]
-    content, rows, width = inflated(blob), heads * queries, form.kept or keys
+    content, rows, width = inflate(blob), heads * queries, form.kept or keys
     offset = 0
 
     def take(kind, count):

@@ -1,7 +1,6 @@
 """The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,15 +10,11 @@ from ..attribution.heads import Heads, pooled_maps, square_weights, with_residua
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known, position
+from .choices import pick_one, position
 from .flow_scene import SHORT, FlowScene, flow_figure, flow_scores
 from .sides import sides_of, title_of
 from .view import View
-from .weights import deflated
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from .weights import deflate
 
 EXACT_BYTES = 4_000_000
 """Up to here maps travel as 64-bit floats, and the browser's flow is Python's to the last digit; beyond as 32-bit."""
@@ -64,7 +59,7 @@ def flow(
     if record.pooled and heads not in ("mean", 0):
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")
     maps = pooled_maps(weights, heads)
-    number = record.layers[-1] if layer is None else known(layer, record.layers, "layer")
+    number = record.layers[-1] if layer is None else pick_one(layer, record.layers, "layer")
     sources = _positions(record, _read(record) if query is None else query, "query")
     targets = _positions(record, [] if key is None else key, "key")
     if not sources:
@@ -88,10 +83,10 @@ def flow(
         ],
     }
     blobs = {
-        "maps": deflated(maps.numpy() if short else maps.float().numpy()),
-        "rollout": deflated(scores.rollout.astype(np.float32)),
-        "flow": deflated(scores.flow.astype(np.float32)),
-        "ends": deflated(scores.ends),
+        "maps": deflate(maps.numpy() if short else maps.float().numpy()),
+        "rollout": deflate(scores.rollout.astype(np.float32)),
+        "flow": deflate(scores.flow.astype(np.float32)),
+        "ends": deflate(scores.ends),
     }
     state = {
         "layer": number,
@@ -102,19 +97,15 @@ def flow(
         "threshold": 0.0,
         "root": False,
     }
-
     options = {"heads": heads, "residual": float(residual)}
     scene = FlowScene(record, sides["keys"], maps, graph, options, scores)
-
-    def table() -> "pd.DataFrame":
-        return scores.to_frame(record, maps.numpy())
 
     return View(
         "flow",
         payload,
         state,
         blobs,
-        table=table,
+        table=lambda: scores.to_frame(record, maps.numpy()),
         draw=lambda selected, width: flow_figure(scene, selected, width),
         choices={
             "layer": record.layers,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..record import AttentionRecord, readable
 from .sides import in_sight, sinks_of, units_of
-from .weights import deflated, packed
+from .weights import deflate, pack_array
 
 ROLE_SHARE, ROLE_LIFT = 0.4, 2.0
 """A head is called by a pattern that has this share of its attention, and so many times what chance would give."""
@@ -263,8 +263,8 @@ class ModelScene:
                 "shape": list(maps.pixels.shape[2:]),
                 "block": list(maps.block),
                 "units": [len(maps.queries), len(maps.keys)],
-                "pair": packed(maps.pair.numpy()),
-                "weight": packed(maps.weight.numpy()),
+                "pair": pack_array(maps.pair.numpy()),
+                "weight": pack_array(maps.weight.numpy()),
                 "hidden": maps.hidden,
             }
             for name, maps in self.maps.items()
@@ -272,7 +272,7 @@ class ModelScene:
 
     def blobs(self) -> dict[str, bytes]:
         """The bytes of the pictures of each choice."""
-        return {name: deflated(maps.code.numpy()) for name, maps in self.maps.items()}
+        return {name: deflate(maps.code.numpy()) for name, maps in self.maps.items()}
 
 
 def _of_layer(

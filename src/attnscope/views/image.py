@@ -4,21 +4,20 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64, UInt8
 
 from ..errors import BadInput
 from ..record import TokenScores
 from ..record.schema import checked
 from .palette import diverging, heat
-from .printing import COLUMN, INK, PAGE, Plot, drawn_figure, fitting
+from .printing import COLUMN, INK, PAGE, Plot, drawn_figure, fit_text
 from .scores_methods import Method, Scores, methods_of
+from .tables import tidy_table
 from .view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LARGEST_SIDE = 1024
 """Pixels of the longer side of the image that a page holds; a larger one is made smaller."""
@@ -71,15 +70,13 @@ def image(scores: Scores, image: Any, *, grid: Sequence[int] | None = None) -> V
     )
 
 
-def patches_frame(values: Mapping[str, Float64[np.ndarray, "row column"]]) -> "pd.DataFrame":
+def patches_frame(values: Mapping[str, Float64[np.ndarray, "row column"]]) -> pd.DataFrame:
     """Every patch under every method as a row: method, row, column, score."""
-    import pandas as pd
-
-    parts = []
-    for name, scores in values.items():
-        row, column = np.indices(scores.shape).reshape(2, -1)
-        parts.append(pd.DataFrame({"method": name, "row": row, "column": column, "score": scores.reshape(-1)}))
-    return pd.concat(parts, ignore_index=True)
+    scores = np.stack(list(values.values()))
+    _, rows, columns = scores.shape
+    return tidy_table(
+        {"method": (0, list(values)), "row": (1, range(rows)), "column": (2, range(columns))}, score=scores
+    )
 
 
 def image_figure(
@@ -105,7 +102,7 @@ def image_figure(
             extent = (0, scores.shape[1], scores.shape[0], 0)
             axes.imshow(pixels, extent=extent, aspect="auto", interpolation="antialiased")
             axes.imshow(overlay(scores, state), extent=extent, aspect="auto", interpolation="nearest")
-            figure.text(left / width, 1 - (top + TITLE / 2) / height, fitting(name, each), va="center", color=INK)
+            figure.text(left / width, 1 - (top + TITLE / 2) / height, fit_text(name, each), va="center", color=INK)
             end = float(np.abs(scores).max())
             signed = bool((scores < 0).any())
             strip = np.linspace(-end if signed else 0.0, end, 64)[None]

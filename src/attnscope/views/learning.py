@@ -12,7 +12,7 @@ from .learning_figure import learning_figure
 from .sides import printable
 from .tables import need
 from .view import View
-from .weights import base64_text, deflated
+from .weights import base64_text, deflate
 
 
 @checked
@@ -240,7 +240,7 @@ class Curves:
             arrays += [columns[column][own] for column in ("value", *(BAND if band else []))]
         steps = [np.frombuffer(grid, dtype="<f8") for grid in grids]
         self._described = {"grids": [len(grid) for grid in steps], "curves": curves}
-        self.blobs["curves"] = deflated(*steps, *arrays)
+        self.blobs["curves"] = deflate(*steps, *arrays)
 
     def _describe(self) -> None:
         """Make the payload true: which curves there are, and the rows of late as bytes."""

@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -14,7 +15,7 @@ from torch import Tensor
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known
+from .choices import pick_one
 from .head import head_figure
 from .head_statistics import POSITIONS, TITLES, HeadStatistics, Maps, ModelScene
 from .printing import (
@@ -26,19 +27,16 @@ from .printing import (
     Box,
     Plot,
     colour_map,
+    draw_in_inches,
     draw_lines,
     draw_outlines,
     drawn_figure,
     text_width,
 )
 from .record_view import record_view
-from .sides import check_in_sight, shown, sides_of
+from .sides import check_in_sight, sides_of, token_texts
 from .view import View
-from .weights import WORST, OnDemand, packed
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from .weights import WORST, OnDemand, pack_array
 
 LONG = 40
 """Tokens beyond which the maps open on a square-root scale."""
@@ -91,7 +89,7 @@ def model(
         more={"maps": scene.described(), **_written(scene.statistics)},
     )
     state = {
-        "head": known(head, chosen.heads, "head"),
+        "head": pick_one(head, chosen.heads, "head"),
         "enlarged": head is not None,
         "statistic": "entropy",
         # weights of a long text are small: on a linear scale its maps would be all but blank
@@ -108,12 +106,10 @@ def model(
     )
 
 
-def heads_frame(record: AttentionRecord, scene: ModelScene) -> "pd.DataFrame":
+def heads_frame(record: AttentionRecord, scene: ModelScene) -> pd.DataFrame:
     """Every head as a row: its statistics, its role on this text, and its strongest pair of tokens."""
-    import pandas as pd
-
     maps, statistics = scene.maps["tokens"], scene.statistics
-    query_tokens, key_tokens = (shown(tokens) for tokens in (record.query_tokens, record.key_tokens))
+    query_tokens, key_tokens = (token_texts(tokens) for tokens in (record.query_tokens, record.key_tokens))
     rows = []
     for place, layer in enumerate(record.layers):
         for number, head in enumerate(record.heads):
@@ -145,14 +141,14 @@ def _written(statistics: HeadStatistics) -> dict[str, Any]:
                 "title": TITLES[name][0],
                 "unit": TITLES[name][1],
                 "meaning": TITLES[name][2],
-                "values": packed(values.numpy()),
+                "values": pack_array(values.numpy()),
             }
             for name, values in statistics.figures.items()
         ],
         "roles": {
             "names": names,
             "places": [[names.index(role) for role in row] for row in statistics.roles],
-            "shares": packed(statistics.shares.numpy()),
+            "shares": pack_array(statistics.shares.numpy()),
             "chances": [statistics.chances.get(role) for role in names],
             "counted": [role in POSITIONS.values() for role in names],
         },
@@ -198,8 +194,7 @@ def model_figure(
     width = width or (COLUMN if narrow else PAGE)
     step = min((width - left) / len(columns), HIGHEST / len(rows), LARGEST)
     with drawn_figure(width, len(rows) * step + ABOVE + BELOW) as figure:
-        axes = figure.add_subplot()
-        axes.set_axis_off()
+        axes = draw_in_inches(figure.add_subplot(), width, len(rows) * step + ABOVE + BELOW)
         start = max((width - left - len(columns) * step) / 2, 0) + left
         sheet = _sheet(maps.pixels[rows][:, columns].numpy())
         whole = (start, start + len(columns) * step, ABOVE + len(rows) * step, ABOVE)
@@ -208,7 +203,6 @@ def model_figure(
         _bars(axes, values[rows][:, columns] / most, start, step)
         _numbers(axes, record, rows, columns, start, step)
         _scale(axes, start, ABOVE + len(rows) * step + 0.1, root=root)
-        axes.set(xlim=(0, width), ylim=(len(rows) * step + ABOVE + BELOW, 0))
     return Plot(figure, _caption(record, maps, state, name, most))
 
 

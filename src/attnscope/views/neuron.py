@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -13,14 +14,11 @@ from torch import Tensor
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known, position
+from .choices import pick_one, position
 from .record_view import weights_frame
 from .sides import sides_of, title_of
 from .view import View
-from .weights import PAGE_BYTES, WORST, deflated
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .weights import PAGE_BYTES, WORST, deflate
 
 
 @checked
@@ -54,8 +52,8 @@ def neuron(
             " layers and heads with include_layers= and include_heads=."
         )
     state = {
-        "layer": known(layer, record.layers, "layer"),
-        "head": known(head, record.heads, "head"),
+        "layer": pick_one(layer, record.layers, "layer"),
+        "head": pick_one(head, record.heads, "head"),
         "query": _readout(record) if query is None else position(query, len(record.query_tokens), "query"),
         "keys": [],
         "order": "natural",
@@ -81,7 +79,7 @@ def neuron(
     )
 
 
-def logits_frame(record: AttentionRecord) -> "pd.DataFrame":
+def logits_frame(record: AttentionRecord) -> pd.DataFrame:
     """Every weight as a row with the logit it comes from: layer, head, query, key, both tokens, logit, weight."""
     frame: pd.DataFrame = weights_frame(record)
     frame.insert(frame.columns.get_loc("weight"), "logit", record.logits().numpy().reshape(-1))
@@ -117,7 +115,7 @@ def vector_blobs(record: AttentionRecord) -> tuple[dict[str, Any], dict[str, byt
     errors: dict[str, list[float]] = {"logits": [], "weights": []}
     for place, unit in enumerate(units):
         queries, keys = (_halves(vectors[place], unit) for vectors in (record.queries, record.keys))
-        blobs[f"layer{place}"] = deflated(queries.numpy(), keys[kept].numpy())
+        blobs[f"layer{place}"] = deflate(queries.numpy(), keys[kept].numpy())
         off = _errors(record, place, queries.float() * unit, keys.float() * unit)
         for name, error in zip(errors, off, strict=True):
             errors[name].append(error)
@@ -145,7 +143,7 @@ def _biases(record: AttentionRecord, blobs: dict[str, bytes]) -> tuple[list[int 
     halves = record.score_bias.to(torch.float16)
     numbers, kept = _shared(halves)
     for number, place in enumerate(kept):
-        blobs[f"bias{number}"] = deflated(halves[place].numpy())
+        blobs[f"bias{number}"] = deflate(halves[place].numpy())
     nothing = {number for number, place in enumerate(kept) if not bool(halves[place].any())}
     for number in nothing:
         del blobs[f"bias{number}"]

@@ -26,6 +26,7 @@ from .printing import (
     colour_norm,
     colour_scale,
     drawn_figure,
+    small_multiples,
     text_width,
     whole_numbers,
 )
@@ -136,12 +137,7 @@ def head_maps(
     size = 7 if side < 1.2 else 8
     panel = min(max(side * len(layers) / len(heads), 0.25), side * 1.6, (LARGEST_HEIGHT - 0.7) / down - 0.36)
     with drawn_figure(width, down * (max(panel, 0.15) + 0.36) + 0.7) as figure:
-        panels = figure.subplots(down, across, squeeze=False)
-        for place, axes in enumerate(panels.flat):
-            if place >= len(grids):
-                axes.set_axis_off()
-                continue
-            name = list(grids)[place]
+        for place, (axes, name, _) in enumerate(small_multiples(figure, list(grids), across)):
             layers, heads, grid = grids[name]
             _draw_map(axes, grid, vector=vector)
             _name_heads(axes, layers, heads, most=4)
@@ -151,7 +147,7 @@ def head_maps(
         figure.supylabel("layer", fontsize=8)
         # as wide under one row of maps as under several, so that the words at its ends do not meet
         form = {"orientation": "horizontal", "fraction": 0.02, "aspect": max(60, 150 // down), "pad": 0.02}
-        bar = figure.colorbar(colour_scale(), ax=panels, **form)
+        bar = figure.colorbar(colour_scale(), ax=figure.axes, **form)
         bar.set_ticks([0, 1], labels=["0", "the number above each map"])
         for corner, edge in zip(bar.ax.get_xticklabels(), ("left", "right"), strict=True):
             corner.set_horizontalalignment(edge)
@@ -201,13 +197,9 @@ def layer_bars_by_label(
     across = columns or _columns(len(names), width)
     down = math.ceil(len(names) / across)
     with drawn_figure(width, min(down * 0.85 + 0.4, LARGEST_HEIGHT)) as figure:
-        panels = figure.subplots(down, across, squeeze=False, sharey=shared)
-        for place, axes in enumerate(panels.flat):
-            if place >= len(names):
-                axes.set_axis_off()
-                continue
-            _draw_bars(axes, by_layer[by_layer[by] == names[place]], value, most=4)
-            _panel_name(axes, str(names[place]), "", 8)
+        for axes, name, _ in small_multiples(figure, names, across, sharey=shared):
+            _draw_bars(axes, by_layer[by_layer[by] == name], value, most=4)
+            _panel_name(axes, str(name), "", 8)
             axes.yaxis.get_major_locator().set_params(nbins=2)
         figure.supxlabel("layer", fontsize=8)
         figure.supylabel(label or value, fontsize=8)

@@ -11,12 +11,25 @@ from ..attribution.comparing import REFERENCES
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known, position
+from .choices import pick_one, position
 from .palette import diverging
-from .printing import INK, NARROWEST, PAGE, QUIET, Plot, draw_outlines, drawn_figure, shortened, text_width
+from .printing import (
+    INK,
+    NARROWEST,
+    PAGE,
+    QUIET,
+    Ink,
+    Plot,
+    draw_in_inches,
+    draw_outlines,
+    drawn_figure,
+    shorten,
+    text_width,
+    wrap,
+)
 from .scores_methods import Method, Scores, methods_of, trust_of
 from .scores_rows import Row, Rows, Taken, map_blobs, scores_frame, selected_rows, taken_of
-from .sides import named, side_of, sides_of, title_of
+from .sides import quoted_texts, side_of, sides_of, title_of
 from .view import View
 
 ALIGNED_TOKENS = 40
@@ -70,7 +83,7 @@ def scores(
     count = len(sides["keys"]["texts"])
     names = [method.name for method in methods]
     state = {
-        "layer": None if layer is None else known(layer, layers or [0], "layer"),
+        "layer": None if layer is None else pick_one(layer, layers or [0], "layer"),
         "queries": [] if query is None else [position(query, len(sides["queries"]["texts"]), "query")],
         "keys": [],
         "words": False,
@@ -177,7 +190,7 @@ def scores_figure(rows: Rows, state: Mapping[str, Any], width: int | float | Non
     In the aligned layout all methods stand below each line of the text, in running text one method after the other.
     """
     width = width or PAGE
-    texts = [shortened(unit.text, LONGEST) for unit in rows.units]
+    texts = [shorten(unit.text, LONGEST) for unit in rows.units]
     pinned = [place for place, unit in enumerate(rows.units) if unit in rows.pinned]
     aligned = state.get("layout", "aligned") == "aligned"
     left = max(text_width(row.name) for row in rows.rows) + SIDE
@@ -191,9 +204,7 @@ def scores_figure(rows: Rows, state: Mapping[str, Any], width: int | float | Non
     height = _height(lines, rows, aligned=aligned)
     with drawn_figure(width, height) as figure:
         figure.set_layout_engine("none")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(0, width), ylim=(height, 0))
+        axes = draw_in_inches(figure.add_axes((0, 0, 1, 1)), width, height)
         _name_columns(axes, rows, width)
         for line in range(lines):
             of_line = [cell for cell in cells if cell.line == line]
@@ -230,16 +241,9 @@ def _check_fits(lines: int | float, rows: Rows, *, aligned: bool) -> None:
 
 def _laid_out(texts: Sequence[str], joins: Sequence[bool], left: float, room: float) -> list[Cell]:
     """Tokens one after the other, as wide as their letters, on as many lines as they need; pieces of a word touch."""
-    cells: list[Cell] = []
-    line, at = 0, 0.0
-    for place, (text, join) in enumerate(zip(texts, joins, strict=True)):
-        wide = min(text_width(text) + 2 * PAD, room)
-        at += 0.0 if join or at == 0 else GAP
-        if at + wide > room and at > 0:
-            line, at = line + 1, 0.0
-        cells.append(Cell(line, place, left + at, wide))
-        at += wide
-    return cells
+    widths = [min(text_width(text) + 2 * PAD, room) for text in texts]
+    places = wrap(widths, [0.0 if join else GAP for join in joins], room)
+    return [Cell(line, place, left + at, widths[place]) for place, (line, at) in enumerate(places)]
 
 
 def _draw_row(
@@ -255,11 +259,8 @@ def _draw_row(
 
 def _ground(row: Row, score: float, state: Mapping[str, Any]) -> str:
     """The colour of a score on the scale of its row."""
-    share = score / row.largest if row.largest > 0 and math.isfinite(score) else 0.0
-    if abs(share) < float(state.get("threshold") or 0.0):
-        share = 0.0
-    if state.get("root"):
-        share = math.copysign(math.sqrt(abs(share)), share)
+    hidden = abs(Ink(row.largest, root=False).share(score)) < float(state.get("threshold") or 0.0)
+    share = 0.0 if hidden else Ink(row.largest, bool(state.get("root"))).share(score)
     return diverging()[paint.step(1 + share, 2.0)] if row.signed else paint.colour(share, 1.0)
 
 
@@ -285,7 +286,7 @@ def _draw_edge(axes: Any, row: Row, rows: Rows, middle: float, width: int | floa
 def _caption(rows: Rows, state: Mapping[str, Any]) -> str:
     """How to read the figure, and what is not in it."""
     asked = "mean of the queries" if len(rows.queries) > 1 else "query"
-    who = f"for the {asked} {named(rows.queries)}" if rows.queries else "for the read-out"
+    who = f"for the {asked} {quoted_texts(rows.queries)}" if rows.queries else "for the read-out"
     layer = state.get("layer")
     where = "" if layer is None else f" at layer {layer}"
     scale = "square-root" if state.get("root") else "linear"
@@ -304,7 +305,7 @@ def _caption(rows: Rows, state: Mapping[str, Any]) -> str:
         said.append(f"Scores below {float(state['threshold']):g} of the end of the scale have no ink.")
     if rows.pinned:
         sums = ", ".join(f"{row.name} {row.pinned:.4g}" for row in rows.rows)
-        said.append(f"Outlined: {named(rows.pinned)}, in sum {sums}.")
+        said.append(f"Outlined: {quoted_texts(rows.pinned)}, in sum {sums}.")
     hidden = [f"{row.name} {100 * row.hidden:.1f} %" for row in rows.rows if row.hidden > 1e-6]
     if hidden:
         said.append(f"Tokens that are left out take: {', '.join(hidden)}.")

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Float64
 from scipy.stats import rankdata
@@ -14,13 +15,9 @@ from torch import Tensor
 from ..attribution.comparing import rank_agreement
 from ..errors import BadInput
 from .scores_methods import ELEMENTS, Method
-from .sides import Unit, holding, shown_units, units_of
-from .tables import token_column
-from .weights import PAGE_BYTES, WORST, deflated
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from .sides import Unit, shown_units, units_holding, units_of
+from .tables import tidy_table, token_column
+from .weights import PAGE_BYTES, WORST, deflate
 
 # What of the methods' maps a page of scores takes along: whole, the read-out's rows, or nothing, and why.
 
@@ -89,13 +86,13 @@ def taken_of(methods: Sequence[Method], size_budget: int | None) -> dict[str, Ta
 
 def map_blobs(methods: Sequence[Method], taken: Mapping[str, Taken]) -> dict[str, bytes]:
     """The arrays: `own` (64-bit, each method), `rows` of a method's place, and `map` of its place and a layer's."""
-    blobs = {"own": deflated(torch.stack([method.own for method in methods]).numpy())}
+    blobs = {"own": deflate(torch.stack([method.own for method in methods]).numpy())}
     for place, method in enumerate(methods):
         found = taken[method.name]
         if found.by_layer is not None:
-            blobs[f"rows{place}"] = deflated(*_halves(found.by_layer))
+            blobs[f"rows{place}"] = deflate(*_halves(found.by_layer))
         for layer, rows in enumerate(found.whole if found.whole is not None else ()):
-            blobs[f"map{place}_{layer}"] = deflated(*_halves(rows))
+            blobs[f"map{place}_{layer}"] = deflate(*_halves(rows))
     return blobs
 
 
@@ -209,20 +206,18 @@ def selected_rows(
         units=tuple(units[place] for place in shown),
         rows=tuple(rows),
         reference=reference,
-        queries=holding(units_of(sides["queries"], words=bool(state.get("words"))), queries),
-        pinned=holding(units, state.get("keys") or ()),
+        queries=units_holding(units_of(sides["queries"], words=bool(state.get("words"))), queries),
+        pinned=units_holding(units, state.get("keys") or ()),
     )
 
 
 def scores_frame(
     methods: Sequence[Method], taken: Mapping[str, Taken], texts: Sequence[str], layers: Sequence[int]
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Every score of the view as a row: method, layer, query, position, token, score, rank.
 
     No layer and no query is what the method says by itself; no query is the read-out. Rank 1 is the highest score.
     """
-    import pandas as pd
-
     parts = []
     for method in methods:
         found = taken[method.name]
@@ -240,20 +235,17 @@ def _part(
     layers: Sequence[int | None],
     queries: Sequence[int | None],
     texts: Sequence[str],
-) -> "pd.DataFrame":
-    import pandas as pd
-
-    layer, query, position = np.indices(scores.shape).reshape(3, -1)
-    return pd.DataFrame(
+) -> pd.DataFrame:
+    return tidy_table(
         {
-            "method": name,
-            "layer": pd.array(layers, dtype="Int64")[layer],
-            "query": pd.array(list(queries), dtype="Int64")[query],
-            "position": position,
-            "token": token_column(texts, position),
-            "score": scores.reshape(-1),
-            "rank": rankdata(-scores, method="min", axis=-1, nan_policy="omit").reshape(-1),
-        }
+            "method": (0, [name]),
+            "layer": (1, pd.array(layers, dtype="Int64")),
+            "query": (2, pd.array(list(queries), dtype="Int64")),
+            "position": (3, range(len(texts))),
+            "token": (3, token_column(texts)),
+        },
+        score=scores[None],
+        rank=rankdata(-scores, method="min", axis=-1, nan_policy="omit")[None],
     )
 
 

@@ -10,7 +10,7 @@ import torch
 from ..errors import BadInput
 from ..record import AttentionRecord, readable
 from ..record.words import word_groups, word_labels
-from .printing import shortened
+from .printing import shorten
 
 SINK = 0.3
 """A token that takes this share of all attention that could go to it, over all layers and heads, is a sink."""
@@ -23,10 +23,10 @@ NO_CHARACTERS = "\ufffe\uffff"
 """What Unicode reserves as no character; XML, and so an SVG, may not hold them."""
 
 
-def shown(tokens: Sequence[str]) -> list[str]:
+def token_texts(tokens: Sequence[str]) -> list[str]:
     """Each token as it is drawn: without markers and the space around it, an invisible one as a sign.
 
-    >>> shown(["Ġkey", "Ġ", ""])
+    >>> token_texts(["Ġkey", "Ġ", ""])
     ['key', '␣', '∅']
     """
     return [_drawn(text) for text in readable(tokens)]
@@ -56,14 +56,14 @@ def _drawn(text: str) -> str:
     return printable(text.strip()) or ("␣" if text else "∅")
 
 
-def joined(tokens: Sequence[str], word_ids: Sequence[int | None], special: Sequence[bool]) -> list[bool]:
+def join_marks(tokens: Sequence[str], word_ids: Sequence[int | None], special: Sequence[bool]) -> list[bool]:
     """Which tokens go on with the word of the token before them, so that a thin join stands for the marker.
 
     The tokenizer's own word ids tell; where they are unknown (each token its own word), the markers do.
 
-    >>> joined(["play", "##ing", "now"], [0, 1, 2], [False] * 3), joined(["Ġplay", "ing"], [0, 0], [False] * 2)
+    >>> join_marks(["play", "##ing", "now"], [0, 1, 2], [False] * 3), join_marks(["Ġplay", "ing"], [0, 0], [False] * 2)
     ([False, True, False], [False, True])
-    >>> joined(["Ġat", "Ġhome", "."], [0, 1, 2], [False] * 3)
+    >>> join_marks(["Ġat", "Ġhome", "."], [0, 1, 2], [False] * 3)
     [False, False, False]
     """
     texts = readable(tokens)
@@ -154,8 +154,8 @@ def side_of(
     """One side for a script: its texts, joins, special tokens, words, and the sentence of each token."""
     groups = word_groups(word_ids, special)
     return {
-        "texts": shown(tokens),
-        "joins": [position for position, join in enumerate(joined(tokens, word_ids, special)) if join],
+        "texts": token_texts(tokens),
+        "joins": [position for position, join in enumerate(join_marks(tokens, word_ids, special)) if join],
         "special": [position for position, quiet in enumerate(special) if quiet],
         "words": [
             {"text": _drawn(label), "places": group}
@@ -169,6 +169,8 @@ def side_of(
 # The rules are those of units.js, so that the screen, the printed figure and the table show the same.
 
 
+MOST_UNITS = 64
+"""Tokens that a printed column or row can hold readably."""
 NAMED = 25
 """Letters of a token that a caption names."""
 
@@ -223,6 +225,15 @@ def check_in_sight(places: Sequence[int], *, special: bool) -> None:
         raise BadInput("No token belongs to this sentence, so that nothing is left to draw: show all sentences.")
 
 
+def check_fits(count: int, what: str) -> None:
+    """Refuse a figure nobody could read."""
+    if count > MOST_UNITS:
+        raise BadInput(
+            f"A printed figure holds {MOST_UNITS} {what} readably, and this text has {count}: take a shorter text,"
+            " or save the view as .html."
+        )
+
+
 def shown_units(side: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list[Unit], list[int]]:
     """All units of one side at the level that a state chooses, and the places of those that it shows; never none."""
     special = bool(state.get("special", True))
@@ -232,11 +243,11 @@ def shown_units(side: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list
     return units, places
 
 
-def holding(units: Iterable[Unit], positions: Collection[int]) -> tuple[Unit, ...]:
+def units_holding(units: Iterable[Unit], positions: Collection[int]) -> tuple[Unit, ...]:
     """The units that hold some of these tokens."""
     return tuple(unit for unit in units if unit.holds(positions))
 
 
-def named(units: Iterable[Unit]) -> str:
+def quoted_texts(units: Iterable[Unit]) -> str:
     """Units by their texts, for a caption."""
-    return " + ".join(f"“{shortened(unit.text, NAMED)}”" for unit in units)
+    return " + ".join(f"“{shorten(unit.text, NAMED)}”" for unit in units)

@@ -50,10 +50,10 @@ class OnDemand(Mapping[str, bytes]):
         return OnDemand({**self._makers, **{name: partial(others.__getitem__, name) for name in others}})
 
 
-def packed(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:
+def pack_array(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:
     """The shape and the bytes of 32-bit floats; an axis along which nothing changes is kept once, with length 1.
 
-    >>> packed(np.array([[0.5, 0.5], [2.0, 2.0]]))["shape"]
+    >>> pack_array(np.array([[0.5, 0.5], [2.0, 2.0]]))["shape"]
     [2, 1]
     """
     array = np.asarray(array, dtype="<f4")
@@ -64,12 +64,12 @@ def packed(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:
     return {"shape": list(array.shape), "bytes": b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")}
 
 
-def unpacked(packed: dict[str, Any]) -> Shaped[np.ndarray, "*axes"]:
+def unpack_array(packed: dict[str, Any]) -> Shaped[np.ndarray, "*axes"]:
     """The array back, as a script sees it."""
     return np.frombuffer(b64decode(packed["bytes"]), dtype="<f4").reshape(packed["shape"])
 
 
-def deflated(*arrays: Shaped[np.ndarray, "..."]) -> bytes:
+def deflate(*arrays: Shaped[np.ndarray, "..."]) -> bytes:
     """The bytes of arrays behind each other, little-endian, deflated; `weights.js` reads them."""
     # runs and frequencies are all there is to win in attention: looking for longer repeats takes five times as long
     deflating = zlib.compressobj(level=6, wbits=-zlib.MAX_WBITS, strategy=zlib.Z_RLE)
@@ -77,7 +77,7 @@ def deflated(*arrays: Shaped[np.ndarray, "..."]) -> bytes:
     return b"".join([*parts, deflating.flush()])
 
 
-def inflated(content: bytes) -> bytes:
+def inflate(content: bytes) -> bytes:
     """What was deflated, as a script sees it."""
     return zlib.decompress(content, wbits=-zlib.MAX_WBITS)
 
@@ -191,9 +191,9 @@ def _layer_bytes(record: AttentionRecord, form: Form, place: int) -> bytes:
         weights, positions, rest = _largest(record, form.kept, place)
         rows += [rest.numpy(), positions.numpy().astype(np.uint16)]
     if form.code == "float16":
-        return deflated(*rows, weights.to(torch.float16).numpy())
+        return deflate(*rows, weights.to(torch.float16).numpy())
     codes, largest = encoded_rows(weights.unsqueeze(0))
-    return deflated(*rows, largest[0].numpy(), codes[0].numpy())
+    return deflate(*rows, largest[0].numpy(), codes[0].numpy())
 
 
 def _largest(

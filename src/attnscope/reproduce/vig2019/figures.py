@@ -16,7 +16,7 @@ from ...views.plots import (
     layer_bars,
     layer_bars_by_label,
 )
-from ...views.survey import shortened, spaced
+from ...views.survey import add_spaces, shorten_around
 from ..document import Block, Emphasis, Figure, Heading, Paragraph, Strong, Table, Words
 from ..experiment import Attempt, Editions, Report
 from .measures import EITHER, labelled, relations_in_use, tags_in_use
@@ -342,8 +342,8 @@ def exemplar_block(exemplars: pd.DataFrame) -> Table:
 
 def _marked(row: dict[str, object]) -> Words:
     """The sentence with the attending token strong and the attended one emphasised."""
-    tokens = spaced([str(token) for token in row["tokens"]], str(row["text"]))  # type: ignore[attr-defined]
-    tokens, query, key = shortened(tokens, int(str(row["query"])), int(str(row["key"])))
+    tokens = add_spaces([str(token) for token in row["tokens"]], str(row["text"]))  # type: ignore[attr-defined]
+    tokens, query, key = shorten_around(tokens, int(str(row["query"])), int(str(row["key"])))
     return [
         Strong(token) if place == query else Emphasis(token) if place == key else token
         for place, token in enumerate(tokens)
