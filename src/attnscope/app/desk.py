@@ -344,7 +344,7 @@ class Shelf(Generic[Thing]):
         return thing
 
     def put(self, name: str, thing: Thing) -> None:
-        """Keep a thing, or measure it anew if it is there and has grown; others make room."""
+        """Keep a thing, or measure it again if it is there and has grown; others make room."""
         with self._lock:
             self._things[name] = thing
             self._things.move_to_end(name)

@@ -112,7 +112,7 @@ def _open_trust(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[st
 
 @contextmanager
 def _refuse_damage(path: Path, called: str) -> Iterator[None]:
-    """One sentence for whatever goes wrong in here, without the place where the files lie for now."""
+    """One sentence for whatever goes wrong in here, without the temporary folder of the files."""
     try:
         yield
     except BadInput as error:

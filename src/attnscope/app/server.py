@@ -28,7 +28,7 @@ from ..views.printing import file_bytes
 from .desk import Desk, Gone, MadeView, describe_entry
 from .entry import Entry
 from .opening import open_folder, open_record
-from .requests import CHARACTERS, FigureAsked, FolderAsked, Name, StateAsked, TextAsked, ViewAsked
+from .requests import CHARACTERS, FigureRequest, FolderRequest, Name, StateRequest, TextRequest, ViewRequest
 from .turns import Busy, Cancelled, Turns, Work
 
 CLIENT = Path(__file__).with_name("client")
@@ -87,7 +87,7 @@ def build(desk: Desk, upload_bytes: int, stopping: Callable[[], bool] = lambda: 
     _add_problems(app)
     _add_files(app)
     _add_work(app, desk, upload_bytes, stopping)
-    _add_made(app, desk)
+    _add_made_views(app, desk)
     _add_opening(app, desk)
     return app
 
@@ -170,7 +170,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         }
 
     @app.post("/api/texts")
-    async def read_text(asked: TextAsked, request: Request) -> dict[str, Any]:
+    async def read_text(asked: TextRequest, request: Request) -> dict[str, Any]:
         """Run a model on a text, or a pair."""
         desk.model_named(asked.model)
         found: dict[str, Any] = await _in_turn(
@@ -185,7 +185,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         response_class=StreamingResponse,
         responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
     )
-    async def make_view(asked: ViewAsked) -> StreamingResponse:
+    async def make_view(asked: ViewRequest) -> StreamingResponse:
         """Make a view: lines of JSON, some with `progress`, the last with `view` or `error`."""
         entry = desk.entry(asked.text)
         named_methods(asked.methods or [])  # an unknown one is refused before it waits
@@ -195,7 +195,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         return StreamingResponse(_lines(work, making, stopping), media_type="application/x-ndjson")
 
 
-def _add_made(app: FastAPI, desk: Desk) -> None:
+def _add_made_views(app: FastAPI, desk: Desk) -> None:
     """What can be had of a view that was made."""
     binary: dict[int | str, dict[str, Any]] = {
         200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
@@ -211,10 +211,10 @@ def _add_made(app: FastAPI, desk: Desk) -> None:
         return Response(view.blobs[blob], media_type="application/octet-stream", headers=headers)
 
     @app.post("/api/views/{name}/page", response_class=Response, responses={200: {"content": {"text/html": {}}}})
-    async def page(name: Name, asked: StateAsked, request: Request) -> Response:
+    async def page(name: Name, asked: StateRequest, request: Request) -> Response:
         """The view as one offline page."""
         entry, view = desk.made_view(name)
-        chosen = _selecting(view, asked.state)
+        chosen = _select(view, asked.state)
         title = f"attnscope: {view.name}" + (f" · {entry.model_name}" if entry.model_name else "")
         html = await _in_turn(request, desk.drawing, lambda _: page_html(chosen, title))
         return _attachment(html.encode(), "text/html; charset=utf-8", f"{view.name}.html")
@@ -224,15 +224,15 @@ def _add_made(app: FastAPI, desk: Desk) -> None:
         response_class=Response,
         responses={200: {"content": {kind: {} for kind in FIGURES.values()}}},
     )
-    async def figure(name: Name, asked: FigureAsked, request: Request) -> Response:
+    async def figure(name: Name, asked: FigureRequest, request: Request) -> Response:
         """The view as a figure for a paper."""
         _, view = desk.made_view(name)
-        chosen = _selecting(view, asked.state)
+        chosen = _select(view, asked.state)
         content = await _in_turn(request, desk.drawing, lambda _: _figure(chosen, asked.format))
         return _attachment(content, FIGURES[asked.format], f"{view.name}.{asked.format}")
 
     @app.post("/api/views/{name}/code")
-    async def code(name: Name, asked: StateAsked) -> dict[str, str]:
+    async def code(name: Name, asked: StateRequest) -> dict[str, str]:
         """The Python that makes the same view."""
         return {"python": python_of(*desk.made_view(name), asked.state)}
 
@@ -253,7 +253,7 @@ def _add_opening(app: FastAPI, desk: Desk) -> None:
     folders = APIRouter(route_class=FewMarks)
 
     @folders.post("/api/folders")
-    async def open_saved_folder(asked: FolderAsked, request: Request) -> dict[str, Any]:
+    async def open_saved_folder(asked: FolderRequest, request: Request) -> dict[str, Any]:
         """Open a saved survey or trust table."""
         try:
             files = {file.name: base64.b64decode(file.base64, validate=True) for file in asked.files}
@@ -325,7 +325,7 @@ def _describe_view(made: MadeView) -> dict[str, Any]:
     }
 
 
-def _selecting(view: View, state: dict[str, Any]) -> View:
+def _select(view: View, state: dict[str, Any]) -> View:
     """The view with what a client says is selected there, as far as it is known."""
     return view.selecting(**{name: value for name, value in state.items() if name in view.state})
 

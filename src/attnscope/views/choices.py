@@ -85,10 +85,10 @@ def check_state(
     """What is to be selected, if all of it can be; `choices` are the values of a name, None where none is needed."""
     if unknown := sorted(wanted.keys() - opening.keys()):
         raise BadInput(f"In the {view} view there is no {', '.join(unknown)} to select: there is {', '.join(opening)}.")
-    return {name: _checked(name, value, choices.get(name)) for name, value in wanted.items()}
+    return {name: _check_value(name, value, choices.get(name)) for name, value in wanted.items()}
 
 
-def _checked(name: str, value: Any, allowed: Sequence[Any] | None) -> Any:
+def _check_value(name: str, value: Any, allowed: Sequence[Any] | None) -> Any:
     kind = KEPT[name].kind
     if kind == "switch":
         if not isinstance(value, bool):

@@ -199,7 +199,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class FlowChoice:
     """What is drawn: the source's layer by its place, sources and targets by position, and the units in sight."""
 
     top: int
@@ -211,7 +211,7 @@ class Chosen:
     visible: list[int]
 
     @classmethod
-    def of(cls, record: AttentionRecord, side: Mapping[str, Any], state: Mapping[str, Any]) -> "Chosen":
+    def of(cls, record: AttentionRecord, side: Mapping[str, Any], state: Mapping[str, Any]) -> "FlowChoice":
         """What a state chooses of a record; as on the screen, the first token where no source is chosen."""
         units, visible = shown_units(side, state)
         number = state.get("layer")
@@ -231,7 +231,7 @@ class Chosen:
 
 def flow_figure(scene: FlowScene, state: Mapping[str, Any], width: int | float | None = None) -> Plot:
     """Raw attention, rollout and flow for the chosen source, layer and target, with the minimum cut in bold."""
-    chosen = Chosen.of(scene.record, scene.side, state)
+    chosen = FlowChoice.of(scene.record, scene.side, state)
     width = width or PAGE
     count = len(chosen.visible)
     beside = (width - 2 * GAP) / 3 >= NUMBERS + count * STEP
@@ -256,7 +256,7 @@ def flow_figure(scene: FlowScene, state: Mapping[str, Any], width: int | float |
     return Plot(figure, _caption(scene.record, found, chosen, state))
 
 
-def _panels(scene: FlowScene, found: FlowScores, chosen: Chosen, threshold: float) -> list[Panel]:
+def _panels(scene: FlowScene, found: FlowScores, chosen: FlowChoice, threshold: float) -> list[Panel]:
     """What each method says, between units."""
     top, sources, visible = chosen.top, chosen.sources, chosen.visible
     graph = with_residual(scene.maps[: top + 1], scene.options["residual"]).numpy()
@@ -288,7 +288,7 @@ def _panels(scene: FlowScene, found: FlowScores, chosen: Chosen, threshold: floa
 def _draw(
     axes: Any,
     panel: Panel,
-    chosen: Chosen,
+    chosen: FlowChoice,
     corner: tuple[float, float],
     sizes: tuple[float, float, float],
     numbers: Sequence[int],
@@ -347,7 +347,7 @@ def _draw(
         )  # fmt: skip
 
 
-def _caption(record: AttentionRecord, found: FlowScores, chosen: Chosen, state: Mapping[str, Any]) -> str:
+def _caption(record: AttentionRecord, found: FlowScores, chosen: FlowChoice, state: Mapping[str, Any]) -> str:
     """The panels in words, with the flow to the target, its saturation and what is left out."""
     names = [shorten(text, NAMED) for text in token_texts(record.tokens)]
     number = record.layers[chosen.top]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ from .choices import pick_one
 from .palette import CATEGORICAL
 from .printing import COLUMN, INK, Ink, Plot, draw_lines, drawn_figure, fit_text, text_width
 from .record_view import record_view
-from .sides import Unit, check_fits, check_in_sight, in_sight, quoted_texts, sinks_of, units_holding, units_of
+from .sides import Unit, check_fits, check_in_sight, in_sight, quoted_texts, sides_of, sinks_of, units_holding, units_of
 from .view import View
 
 LINES = 4
@@ -57,15 +58,16 @@ def head(
         include_layers = [record.layers.index(pick_one(layer, record.layers, "layer"))]
         layer = None
     shown = record.select(include_layers, include_heads)
+    sides = sides_of(shown, sentence_b_start)
     return record_view(
         "head",
         shown,
+        sides,
         layer=layer,
         heads=heads,
-        sentence_b_start=sentence_b_start,
         size_budget=size_budget,
         keys_per_query=keys_per_query,
-        draw=head_figure,
+        draw=partial(head_figure, shown, sides),
         opening={"threshold": opening_threshold(shown, layer)},
     )
 

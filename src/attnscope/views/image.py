@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64, UInt8
 
+from .. import paint
 from ..errors import BadInput
 from ..record import TokenScores
 from ..record.schema import checked
@@ -56,7 +57,7 @@ def image(scores: Scores, image: Any, *, grid: Sequence[int] | None = None) -> V
         "size": [pixels.shape[1], pixels.shape[0]],
         "grid": [rows, columns],
         "heat": list(heat()),
-        "methods": [_described(method, values[method.name], places) for method in methods],
+        "methods": [_describe(method, values[method.name], places) for method in methods],
     }
     names = list(values)
     return View(
@@ -114,11 +115,11 @@ def image_figure(
             where = {"va": "center", "fontsize": 7, "color": INK}
             figure.text((left + each / 2 + 0.05) / width, low + 0.04 / height, said, **where)
     opacity = float(state.get("opacity", OPACITY))
+    down, over = next(iter(values.values())).shape
     return Plot(
         figure,
-        f"Scores of {' and '.join(chosen)} over the patches of an image, {next(iter(chosen.values())).shape[0]} rows by"
-        f" {next(iter(chosen.values())).shape[1]} columns; colour is the score, from 0 to the largest of each method,"
-        f" and covers the image by {opacity:.0%} where it is largest.",
+        f"Scores of {' and '.join(chosen)} over the patches of an image, {down} rows by {over} columns; colour is the"
+        f" score, from 0 to the largest of each method, and covers the image by {opacity:.0%} where it is largest.",
     )
 
 
@@ -130,7 +131,7 @@ def overlay(
     end = float(np.abs(np.nan_to_num(scores)).max()) or 1.0
     shares = np.nan_to_num(scores) / end
     inked = np.sign(shares) * np.sqrt(np.abs(shares)) if state.get("root") else shares
-    scale = np.array([[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in _scale(signed=signed)])
+    scale = np.array([paint.rgb(colour) for colour in (diverging() if signed else heat())]) / 255
     steps = np.rint(((1 + inked) / 2 if signed else inked).clip(0, 1) * (len(scale) - 1)).astype(int)
     opacity = float(state.get("opacity", OPACITY)) * (1.0 if len(scores) == 1 else np.abs(inked))
     return np.dstack([scale[steps], np.broadcast_to(opacity, scores.shape)])
@@ -204,7 +205,7 @@ def _patches(scores: TokenScores, rows: int, columns: int) -> list[int]:
     return places
 
 
-def _described(method: Method, values: Float64[np.ndarray, "row column"], places: Sequence[int]) -> dict[str, Any]:
+def _describe(method: Method, values: Float64[np.ndarray, "row column"], places: Sequence[int]) -> dict[str, Any]:
     """A method for the script: its scores, and what the tokens that are no patch have of them."""
     every = method.own.abs().nan_to_num()
     mass = float(every.sum())
@@ -215,10 +216,6 @@ def _described(method: Method, values: Float64[np.ndarray, "row column"], places
         "elsewhere": 0.0 if mass <= 0 else max(0.0, 1 - float(every[list(places)].sum()) / mass),
         "warnings": list(method.scores.warnings),
     }
-
-
-def _scale(*, signed: bool) -> tuple[str, ...]:
-    return diverging() if signed else heat()
 
 
 def _data_uri(pixels: Pixels) -> str:

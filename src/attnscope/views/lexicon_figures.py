@@ -128,7 +128,7 @@ TRIES = 6000
 LONGEST = 24
 
 
-class Placed(NamedTuple):
+class PlacedWord(NamedTuple):
     """A word where it stands: its middle and half its width and height, in inches from the middle of the cloud."""
 
     word: str
@@ -184,9 +184,9 @@ def letter_sizes(scores: Sequence[float]) -> list[float]:
     return [round(SMALLEST + (LARGEST - SMALLEST) * (score - low) / (high - low), 2) for score in scores]
 
 
-def pack_words(words: Sequence[str], sizes: Sequence[float], width: float, flatness: float) -> list[Placed]:
+def pack_words(words: Sequence[str], sizes: Sequence[float], width: float, flatness: float) -> list[PlacedWord]:
     """Each word at the first free place of a spiral from the middle; a word for which there is none is left out."""
-    placed: list[Placed] = []
+    placed: list[PlacedWord] = []
     for word, size in zip(words, sizes, strict=True):
         half_width = text_width(shorten(word, LONGEST), size) / 2 + GAP
         half_height = size * LEADING / 72 / 2
@@ -197,7 +197,7 @@ def pack_words(words: Sequence[str], sizes: Sequence[float], width: float, flatn
                 abs(x - other.x) >= half_width + other.half_width or abs(y - other.y) >= half_height + other.half_height
                 for other in placed
             ):
-                placed.append(Placed(word, size, x, y, half_width, half_height))
+                placed.append(PlacedWord(word, size, x, y, half_width, half_height))
                 break
     if not placed:
         raise BadInput(f"No word fits into {width:g} inches: draw the cloud wider.")

@@ -8,7 +8,7 @@ import pandas as pd
 from ..record import AttentionRecord
 from .choices import pick_one, pick_several
 from .printing import Plot
-from .sides import sides_of, title_of, token_texts
+from .sides import title_of, token_texts
 from .tables import tidy_table, token_column
 from .view import View
 from .weights import form_for, weight_blobs
@@ -25,36 +25,34 @@ CHOSEN: Mapping[str, Any] = {
 """What every view of a record can choose, as it opens."""
 BETWEEN = ("all", "00", "01", "10", "11")
 """From which sentence of a pair to which attention is shown."""
-Draw = Callable[[AttentionRecord, Mapping[str, Any], Mapping[str, Any], int | float | None], Plot]
-"""Makes the figure of a record, its sides, a state and a width."""
 
 
 def record_view(
     name: str,
     record: AttentionRecord,
+    sides: Mapping[str, Any],
     *,
-    layer: int | None = None,
-    heads: Sequence[int] | None = None,
-    sentence_b_start: int | None = None,
-    size_budget: int | None = None,
-    keys_per_query: int | None = None,
-    draw: Draw | None = None,
+    layer: int | None,
+    heads: Sequence[int] | None,
+    size_budget: int | None,
+    keys_per_query: int | None,
+    draw: Callable[[Mapping[str, Any], int | float | None], Plot],
+    opening: Mapping[str, Any],
     more: Mapping[str, Any] | None = None,
-    opening: Mapping[str, Any] | None = None,
 ) -> View:
-    """A view that is drawn from a record's weights.
+    """A view that is drawn from a record's weights, between its tokens (`sides_of`).
 
-    `more` is what its script needs beside them, `opening` what it opens with where that is not what `CHOSEN` says.
+    `opening` is what it opens with beside or in place of what `CHOSEN` says, `more` what its script needs beside the
+    weights.
     """
     form = form_for(record, size_budget, keys_per_query)
     described, blobs = weight_blobs(record, form)
-    sides = sides_of(record, sentence_b_start)
     payload = {**sides, "weights": described, **(more or {})}
     state = {
         **CHOSEN,
         "layer": pick_one(layer, record.layers, "layer"),
         "heads": None if heads is None else pick_several(heads, record.heads, "heads"),
-        **(opening or {}),
+        **opening,
     }
     return View(
         name,
@@ -62,7 +60,7 @@ def record_view(
         state,
         blobs,
         table=lambda: weights_frame(record),
-        draw=None if draw is None else lambda selected, width: draw(record, sides, selected, width),
+        draw=draw,
         choices={
             "layer": record.layers,
             "heads": (None, *record.heads),

@@ -28,7 +28,7 @@ from .printing import (
     wrap,
 )
 from .scores_methods import Method, Scores, methods_of, trust_of
-from .scores_rows import Row, Rows, Taken, map_blobs, scores_frame, selected_rows, taken_of
+from .scores_rows import Row, Rows, ScoresScene, with_maps
 from .sides import quoted_texts, side_of, sides_of, title_of
 from .view import View
 
@@ -67,15 +67,15 @@ def scores(
         size_budget: Bytes that the saved page may take. Maps for other queries travel while they fit (without a budget
             up to 16 MB), those of flow for short texts only; what is left out is said.
     """
-    methods = methods_of(scores, record)
-    taken = taken_of(methods, size_budget)
+    methods = with_maps(methods_of(scores, record), size_budget)
     sides = _sides(methods, record)
     layers = list(record.layers) if record is not None else list(range(max(one.scores.size[0] for one in methods)))
-    trusted, sentence = trust_of(trust)
+    scene = ScoresScene(methods, sides, layers)
+    figures, sentence = trust_of(trust)
     payload = {
         **sides,
         "layers": layers,
-        "methods": [_described(method, taken[method.name], trusted) for method in methods],
+        "methods": scene.describe(figures),
         "readout": None if methods[0].readout is None else [round(mass, 6) for mass in methods[0].readout.tolist()],
         "trust": sentence,
         "left_out": dict(scores.left_out) if isinstance(scores, Comparison) else {},
@@ -95,17 +95,13 @@ def scores(
         "reference": _one_of(reference, names, "reference") or _reference(methods),
         "methods": None,
     }
-
-    def draw(selected: Mapping[str, Any], width: int | float | None) -> Any:
-        return scores_figure(selected_rows(methods, taken, sides, layers, selected), selected, width)
-
     return View(
         "scores",
         payload,
         state,
-        map_blobs(methods, taken),
-        table=lambda: scores_frame(methods, taken, sides["keys"]["texts"], layers),
-        draw=draw,
+        scene.blobs(),
+        table=scene.to_frame,
+        draw=lambda selected, width: scores_figure(scene.rows(selected), selected, width),
         choices={
             "layer": (None, *layers),
             "queries": range(len(sides["queries"]["texts"])),
@@ -131,19 +127,6 @@ def _sides(methods: Sequence[Method], record: AttentionRecord | None) -> dict[st
     names = [str(position) for position in range(count)]
     queries = side_of(names, range(count), [False] * count, None)
     return {"queries": {**queries, "sinks": [], "masked": []}, "keys": keys, "stack": "cross", "causal": False}
-
-
-def _described(method: Method, taken: Taken, trusted: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    return {
-        "name": method.name,
-        "signed": bool((method.own < 0).any()) or taken.is_signed,
-        "shares": method.is_shares,
-        "rows": taken.by_layer is not None,
-        "map": taken.whole is not None,
-        "without": taken.without,
-        "warnings": [said for said in (method.scores.noise, *method.scores.warnings) if said],
-        "trust": trusted.get(method.name) or trusted.get(method.scores.method),
-    }
 
 
 def _reference(methods: Sequence[Method]) -> str:

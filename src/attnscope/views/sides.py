@@ -29,7 +29,7 @@ def token_texts(tokens: Sequence[str]) -> list[str]:
     >>> token_texts(["Ġkey", "Ġ", ""])
     ['key', '␣', '∅']
     """
-    return [_drawn(text) for text in readable(tokens)]
+    return [_display_text(text) for text in readable(tokens)]
 
 
 def printable(text: str) -> str:
@@ -52,7 +52,7 @@ def _sign(letter: str) -> str:
     return chr(0x2400 + code) if code < 0x20 else "␡" if code == DELETE else "\ufffd"
 
 
-def _drawn(text: str) -> str:
+def _display_text(text: str) -> str:
     return printable(text.strip()) or ("␣" if text else "∅")
 
 
@@ -109,6 +109,11 @@ def title_of(view: str, side: Mapping[str, Any], record: AttentionRecord | None 
     return f"{view.capitalize()} view: “{cut}”" + (f" · {printable(str(model))}" if model else "")
 
 
+def readout_places(record: AttentionRecord) -> list[int]:
+    """Where the answer is read: the strongest positions of the read-out, all of them for a mean."""
+    return [int(place) for place in torch.isclose(record.readout, record.readout.max()).nonzero().flatten()]
+
+
 def sinks_of(record: AttentionRecord) -> list[int]:
     """Key tokens, not marked as special, where attention rests: the first one of most causal models, above all."""
     queries, keys = record.weights.shape[2:]
@@ -158,7 +163,7 @@ def side_of(
         "joins": [position for position, join in enumerate(join_marks(tokens, word_ids, special)) if join],
         "special": [position for position, quiet in enumerate(special) if quiet],
         "words": [
-            {"text": _drawn(label), "places": group}
+            {"text": _display_text(label), "places": group}
             for label, group in zip(word_labels(tokens, groups), groups, strict=True)
         ],
         "sentences": sentences,

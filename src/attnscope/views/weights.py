@@ -113,7 +113,7 @@ def _little_endian(array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."
 
 
 EXACT_BYTES = 100_000
-"""Up to here weights travel as 16-bit floats (three digits) unasked; beyond, as the record's uint8 code (two)."""
+"""Up to here weights travel as 16-bit floats (three digits) by default; beyond, as the record's uint8 code (two)."""
 PAGE_BYTES = 250_000
 """What a page takes beside its weights: scripts, colours, the texts of ordinary length."""
 
@@ -124,7 +124,7 @@ class Form:
 
     code: str
     """"float16", or "uint8" for the square root of a weight over its row's largest, in 255 steps."""
-    kept: int | None = None
+    top_keys: int | None = None
     """The number of largest keys of each row that travel, or None for all; the others are one mass."""
 
     def size(self, record: AttentionRecord) -> int:
@@ -132,7 +132,7 @@ class Form:
         layers, heads, queries, keys = record.weights.shape
         rows = layers * heads * queries
         one = 2 if self.code == "float16" else 1
-        row = 4 + (keys * one if self.kept is None else 4 + self.kept * (2 + one))
+        row = 4 + (keys * one if self.top_keys is None else 4 + self.top_keys * (2 + one))
         return int(rows * row * WORST) + 1
 
 
@@ -168,13 +168,15 @@ def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], O
     """What a script must know of the weights, and the weights themselves: one blob for each layer."""
     layers = range(len(record.weights))
     rest_mass = 0.0
-    if form.kept is not None:
-        rest_mass = sum(float(_largest(record, form.kept, place)[2].mean()) for place in layers) / len(record.weights)
+    if form.top_keys is not None:
+        rest_mass = sum(float(_largest(record, form.top_keys, place)[2].mean()) for place in layers) / len(
+            record.weights
+        )
     blobs = OnDemand({f"layer{place}": partial(_layer_bytes, record, form, place) for place in layers})
     head_count, query_count, key_count = record.weights.shape[1:]
     described = {
         "code": form.code,
-        "kept": form.kept,
+        "kept": form.top_keys,
         "rest": rest_mass,
         "shape": [head_count, query_count, key_count],
         "layers": list(record.layers),
@@ -187,8 +189,8 @@ def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], O
 def _layer_bytes(record: AttentionRecord, form: Form, place: int) -> bytes:
     """One layer as its form wants it."""
     weights, rows = record.weights[place], []
-    if form.kept is not None:
-        weights, positions, rest = _largest(record, form.kept, place)
+    if form.top_keys is not None:
+        weights, positions, rest = _largest(record, form.top_keys, place)
         rows += [rest.numpy(), positions.numpy().astype(np.uint16)]
     if form.code == "float16":
         return deflate(*rows, weights.to(torch.float16).numpy())
