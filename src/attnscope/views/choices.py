@@ -4,17 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import BadInput
+
+Kind = Literal["number", "numbers", "switch", "share", "text", "texts", "places", "sorting"]
+"""A share is from 0 to 1, places are the layer and the head of some heads; the others are what their names say."""
 
 
 @dataclass(frozen=True)
 class Kept:
     """What a name in the state of a view holds: a notebook, a link and Python keep nothing else under it."""
 
-    kind: str
-    """number, numbers, switch, share (from 0 to 1), text, texts, places (layer and head of some heads), or sorting."""
+    kind: Kind
     optional: bool = False
     """Whether nothing may be chosen."""
     of: str = ""

@@ -112,7 +112,7 @@ def small_multiples(figure: Any, names: Sequence[str], across: int, **shared: An
 def wrap(widths: Sequence[float], gaps: Sequence[float], room: int | float) -> list[tuple[int, float]]:
     """The line of each word and where it begins there: one after the other, a gap before each, on as many as needed.
 
-    >>> wrap([2, 2, 1], [0.5, 0.5, 0.5], 4)
+    >>> wrap([2.0, 2.0, 1.0], [0.5, 0.5, 0.5], 4)
     [(0, 0.0), (1, 0.0), (1, 2.5)]
     """
     places: list[tuple[int, float]] = []

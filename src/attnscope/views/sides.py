@@ -147,9 +147,7 @@ def sentences_of(record: AttentionRecord, sentence_b_start: int | None = None) -
     between = [position for position in inner if not all(record.key_special[:position])]
     if not between:
         return None
-    start = between[0] + 1
-    while start < count and record.key_special[start]:
-        start += 1
+    start = next((position for position in range(between[0] + 1, count) if not record.key_special[position]), count)
     return [int(position >= start) for position in range(count)]
 
 

@@ -77,7 +77,7 @@ def survey(
         "survey",
         payload,
         state,
-        table=lambda: chosen_table(tables, view.selected),
+        table=lambda: tables[view.selected["statistic"]],
         draw=lambda selected, width: survey_figure(tables, selected, width),
         title=f"Survey of {printable(str(card['model']))}" if card.get("model") else "Survey of a model's heads",
     )
@@ -269,16 +269,11 @@ def labels_of(table: pd.DataFrame) -> list[str]:
     return [str(name) for name in table if name not in KEYS and not pd.api.types.is_numeric_dtype(table[name])]
 
 
-def chosen_table(tables: Mapping[str, pd.DataFrame], state: Mapping[str, Any]) -> pd.DataFrame:
-    """The table of the map that is selected, whole: every label and every measure."""
-    return tables[state["statistic"]]
-
-
 def survey_figure(
     tables: Mapping[str, pd.DataFrame], state: Mapping[str, Any], width: int | float | None = None
 ) -> Plot:
     """The map that is selected; pinned heads are framed, and heads of other roles than a selected one step back."""
-    name, table = state["statistic"], chosen_table(tables, state)
+    name, table = state["statistic"], tables[state["statistic"]]
     marks = _marks(tables, state)
     if name == ROLES:
         return role_map(table, marks=marks, width=width or COLUMN)

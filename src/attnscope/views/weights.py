@@ -5,7 +5,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -118,11 +118,14 @@ PAGE_BYTES = 250_000
 """What a page takes beside its weights: scripts, colours, the texts of ordinary length."""
 
 
+Code = Literal["float16", "uint8"]
+
+
 @dataclass(frozen=True)
 class Form:
     """How weights travel: their code, and how many keys of each row."""
 
-    code: str
+    code: Code
     """"float16", or "uint8" for the square root of a weight over its row's largest, in 255 steps."""
     top_keys: int | None = None
     """The number of largest keys of each row that travel, or None for all; the others are one mass."""
