@@ -278,9 +278,9 @@ def survey_figure(
     if name == ROLES:
         return role_map(table, marks=marks, width=width or COLUMN)
     labels, words = labels_of(table), caption_of(name)
-    row: list[str] = [str(label) for label in state.get("label") or table[labels].astype(str).iloc[0]]
-    for label, value in zip(labels, row, strict=True):
-        table = table[table[label].astype(str) == value]
+    combinations = _combinations(table, labels)
+    row = tuple(map(str, state.get("label") or combinations[0]))
+    table = table[[combination == row for combination in combinations]]
     if table.empty:
         raise BadInput(f"There is no figure of {words.title.lower()} for {', '.join(row)}.")
     measure = state.get("measure") or "value"

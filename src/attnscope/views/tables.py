@@ -64,7 +64,8 @@ def fill_array(values: pd.Series, *axes: tuple[Iterable[Any], Sequence[Any]]) ->
     """
     index = pd.MultiIndex.from_arrays([list(own) for own, _ in axes])
     every = pd.MultiIndex.from_product([labels for _, labels in axes])
-    return pd.Series(values.to_numpy(), index).reindex(every).to_numpy().reshape([len(labels) for _, labels in axes])
+    filled = pd.Series(values.to_numpy(), index).reindex(every)
+    return np.reshape(filled.to_numpy(), [len(labels) for _, labels in axes])
 
 
 def grid_of(table: pd.DataFrame, value: str) -> tuple[list[int], list[int], Float64[np.ndarray, "layer head"]]:
