@@ -166,7 +166,7 @@ class ScoresScene:
         # whether a method gives its own scores of the read-out although something else is asked for
         own = {name: (layer is not None or bool(queries)) and answer is None for name, answer in answers.items()}
         sums = {
-            method.name: _sum_units(method.own if answers[method.name] is None else answers[method.name], units)
+            method.name: _sum_units(method.own if (answer := answers[method.name]) is None else answer, units)
             for method in self.methods
         }
         reference = str(state["reference"]) if state.get("reference") in names else names[0]
