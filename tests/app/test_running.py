@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from attnscope import BadInput
 from attnscope.app import requests
-from attnscope.app.process import address_of, bound, exposure, serve
+from attnscope.app.process import address_of, exposure, listen_at, serve
 from attnscope.cli import app
 
 from .conftest import Served
@@ -29,7 +29,7 @@ def test_a_port_that_is_taken_gives_a_sentence():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(BadInput, match=rf"cannot listen at 127\.0\.0\.1, port {port} \(Address already in use\)"):
-            bound("127.0.0.1", port)
+            listen_at("127.0.0.1", port)
         done = CliRunner().invoke(app, ["serve", "--port", str(port)])
     assert done.exit_code == 2
     assert done.stderr.strip().endswith("choose another with --port, or 0 for any that is free.")
@@ -45,7 +45,7 @@ def test_a_port_that_is_taken_gives_a_sentence():
 )
 def test_where_nobody_can_listen_a_sentence_says_so(host, port, said):
     with pytest.raises(BadInput, match=re.escape(said)):
-        bound(host, port)
+        listen_at(host, port)
 
 
 def test_the_address_is_what_a_browser_takes():

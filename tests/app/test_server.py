@@ -13,7 +13,7 @@ import attnscope
 from attnscope.app import Desk, server
 from attnscope.app.server import build
 from attnscope.app.turns import Work
-from attnscope.views.weights import inflated
+from attnscope.views.weights import inflate
 
 from .conftest import client_of
 
@@ -99,7 +99,7 @@ def test_the_bytes_of_a_layer_are_its_weights(client, demo):
     told = view_of(client, "head")
     weights = demo.record(TEXT).weights
     sent = client.get(f"/api/views/{told['id']}/blobs/layer3").content
-    found = np.frombuffer(inflated(sent), "<f2").reshape(weights.shape[1:])
+    found = np.frombuffer(inflate(sent), "<f2").reshape(weights.shape[1:])
     assert torch.allclose(torch.from_numpy(found.astype(np.float32)), weights[3], atol=1e-3)
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 
 import attnscope
 from attnscope.app import Desk, Guard
-from attnscope.app.process import bound
+from attnscope.app.process import listen_at
 from attnscope.app.server import build
 from attnscope.syntax import agreement_sentences, sentences_of
 
@@ -30,7 +30,7 @@ class Service:
     def __init__(self, **models) -> None:
         self.desk = Desk(models, budget=400_000_000)
         service = build(self.desk, upload_bytes=4_000_000)
-        self.socket = bound("127.0.0.1", 0)
+        self.socket = listen_at("127.0.0.1", 0)
         config = uvicorn.Config(Guard(service, upload_bytes=4_000_000), log_level="warning", access_log=False)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]})

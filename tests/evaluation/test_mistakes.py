@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import attnscope
 from attnscope.cli import app
-from attnscope.evaluation.mistakes import _take_out
+from attnscope.evaluation.classifier_mistakes import _take_out
 from attnscope.report import write_mistakes
 
 FILLERS = "the a film story plot was it of and with this that scene".split()

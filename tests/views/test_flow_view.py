@@ -10,9 +10,9 @@ import attnscope
 from attnscope import AttentionRecord
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, flow
-from attnscope.views.flow_scene import passing_between, passing_mass, reached
+from attnscope.views.flow_scene import passing_between, passing_mass, reachable_edges
 from attnscope.views.printing import file_bytes
-from attnscope.views.weights import inflated
+from attnscope.views.weights import inflate
 
 TOKENS = ["[CLS]", "the", "un", "##believ", "##able", "key", "<b>", "[SEP]"]
 SPECIAL = [True, *[False] * 6, True]
@@ -27,7 +27,7 @@ def record_of(layers=3, heads=2, tokens=TOKENS, causal=False, special=SPECIAL, s
 
 
 def blob(view, name, kind, *shape):
-    return np.frombuffer(inflated(view.blobs[name]), kind).reshape(shape)
+    return np.frombuffer(inflate(view.blobs[name]), kind).reshape(shape)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -137,7 +137,7 @@ def test_what_lies_behind_weak_edges_is_not_reached():
     edges = np.zeros((2, 3, 3))
     edges[1, 0] = [0.5, 0.1, 0.4]
     edges[0] = 0.3
-    kept = reached(edges, [0], 0.2)
+    kept = reachable_edges(edges, [0], 0.2)
     assert kept[1, 0].tolist() == [0.5, 0.0, 0.4]
     assert kept[0].tolist() == [[0.3] * 3, [0.0] * 3, [0.3] * 3]
 

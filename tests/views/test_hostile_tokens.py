@@ -11,8 +11,8 @@ from attnscope import AttentionRecord, compare
 from attnscope.report import write_report
 from attnscope.views import flow, head, model, scores, tracing
 from attnscope.views.page import safe_json
-from attnscope.views.printing import file_bytes, fitting, text_width
-from attnscope.views.sides import printable, shown
+from attnscope.views.printing import file_bytes, fit_text, text_width
+from attnscope.views.sides import printable, token_texts
 
 HOSTILE = [
     r"$\frac$", "a$b$", "b\x1b\x00\x7f", "\ud800", "\ufffe\uffff", "<script>alert(1)</script>", "\u202eevil\u2066",
@@ -55,13 +55,13 @@ def test_figures_are_well_formed_and_of_the_size_of_a_page(record, name):
 @pytest.mark.parametrize("name", VIEWS)
 def test_pages_and_tables_show_the_same_signs(record, name, tmp_path):
     view = VIEWS[name](record)
-    assert view.payload["keys"]["texts"] == shown(HOSTILE)
+    assert view.payload["keys"]["texts"] == token_texts(HOSTILE)
     assert view.payload["keys"]["texts"][2:5] == ["b␛␀␡", "�", "��"]
     assert json.loads(safe_json(view.part.model))["payload"]["keys"]["words"][3]["text"] == "�"
     assert view.save(tmp_path / "view.html").stat().st_size > 10_000
     frame = view.to_frame()
     column = "token" if "token" in frame else "key_token"
-    assert set(frame[column]) <= set(shown(HOSTILE))
+    assert set(frame[column]) <= set(token_texts(HOSTILE))
 
 
 def test_a_report_of_them_is_written(record, tmp_path):
@@ -76,8 +76,8 @@ def test_dollars_are_measured_as_letters():
 
 
 def test_a_long_text_is_cut_to_fit():
-    assert fitting("key", 1.0) == "key"
-    cut = fitting("W" * 10_000, 1.0)
+    assert fit_text("key", 1.0) == "key"
+    cut = fit_text("W" * 10_000, 1.0)
     assert cut.endswith("W…")
     assert text_width(cut) <= 1.0 < text_width(cut[:-1] + "W…")
 

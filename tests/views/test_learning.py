@@ -11,7 +11,7 @@ from attnscope.errors import BadInput
 from attnscope.views import VIEWS, learning
 from attnscope.views.learning import RECENT, looks_of
 from attnscope.views.learning_figure import outline
-from attnscope.views.weights import inflated
+from attnscope.views.weights import inflate
 
 GROUPS = {"superb": "positive", "great": "positive", "awful": "negative", "the": "neutral"}
 
@@ -29,7 +29,7 @@ def rows_of(steps=range(6), quantities=("polarity score", "A"), names=GROUPS, se
 def curves_in(view):
     """What a script finds: the steps, values and bands of each curve by quantity and name, settled and of late."""
     payload = view.payload
-    numbers = np.frombuffer(inflated(view.blobs["curves"]), "<f8") if "curves" in view.blobs else np.empty(0)
+    numbers = np.frombuffer(inflate(view.blobs["curves"]), "<f8") if "curves" in view.blobs else np.empty(0)
     counts, place, grids = payload["grids"], 0, []
     for count in counts:
         grids.append(numbers[place : place + count])

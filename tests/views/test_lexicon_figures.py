@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 
 from attnscope.errors import BadInput
-from attnscope.views.lexicon_figures import head_shares, letter_sizes, packed, tag_colours, valence_scatter, word_cloud
+from attnscope.views.lexicon_figures import (
+    head_shares,
+    letter_sizes,
+    pack_words,
+    tag_colours,
+    valence_scatter,
+    word_cloud,
+)
 from attnscope.views.printing import file_bytes
 
 pytest.importorskip("matplotlib", reason="matplotlib is missing: pip install 'attnscope[figures]'.")
@@ -47,7 +54,7 @@ def test_heads_stand_beside_chance():
 def test_words_of_a_cloud_do_not_overlap_and_the_highest_is_the_largest():
     words = [f"word{number}" for number in range(60)]
     sizes = letter_sizes([1 / (1 + number) for number in range(60)])
-    placed = packed(words, sizes, 3.3, 0.6)
+    placed = pack_words(words, sizes, 3.3, 0.6)
     assert placed[0].word == "word0"
     assert placed[0].size == max(word.size for word in placed)
     assert len(placed) >= 50

@@ -13,7 +13,7 @@ from attnscope.views import VIEWS
 from attnscope.views.head_statistics import head_statistics
 from attnscope.views.model import model
 from attnscope.views.printing import file_bytes
-from attnscope.views.weights import inflated, unpacked
+from attnscope.views.weights import inflate, unpack_array
 
 TOKENS = ["[CLS]", "play", "##ing", "with", "fire", ".", "[SEP]"]
 SPECIAL = [True, False, False, False, False, False, True]
@@ -34,14 +34,14 @@ def record():
 def decoded(view, name):
     """The weights that the pictures of one choice stand for."""
     shape = view.payload["maps"][name]["shape"]
-    codes = np.frombuffer(inflated(view.blobs[name]), dtype=np.uint8)
+    codes = np.frombuffer(inflate(view.blobs[name]), dtype=np.uint8)
     described = view.payload["weights"]
     codes = codes.reshape(len(described["layers"]), len(described["heads"]), *shape)
     return torch.from_numpy((codes / 255.0) ** 2)
 
 
 def value_at(packed, *places):
-    array = unpacked(packed)
+    array = unpack_array(packed)
     return float(array[tuple(0 if size == 1 else place for size, place in zip(array.shape, places, strict=True))])
 
 

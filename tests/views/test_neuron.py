@@ -10,7 +10,7 @@ import torch
 from attnscope.errors import BadInput
 from attnscope.record import AttentionRecord
 from attnscope.views import neuron
-from attnscope.views.weights import inflated
+from attnscope.views.weights import inflate
 
 TOKENS = ("[CLS]", "the", "key", "##s", "</script>", "[SEP]")
 
@@ -42,7 +42,7 @@ def logits_of(view, place):
     """What a script makes of one layer."""
     described = view.payload["vectors"]
     heads, count, width = described["shape"]
-    halves = np.frombuffer(inflated(view.blobs[f"layer{place}"]), "<f2").astype(np.float32) * described["units"][place]
+    halves = np.frombuffer(inflate(view.blobs[f"layer{place}"]), "<f2").astype(np.float32) * described["units"][place]
     queries = halves[: heads * count * width].reshape(heads, count, width)
     keys = halves[heads * count * width :].reshape(-1, described["key_count"], width)[described["key_heads"]]
     logits = queries @ keys.transpose(0, 2, 1) * described["scaling"][place]
@@ -51,7 +51,7 @@ def logits_of(view, place):
     number = described["biases"][place]
     if number is None:
         return logits
-    bias = np.frombuffer(inflated(view.blobs[f"bias{number}"]), "<f2").astype(np.float32)
+    bias = np.frombuffer(inflate(view.blobs[f"bias{number}"]), "<f2").astype(np.float32)
     return logits + bias.reshape(described["bias_heads"], count, -1)
 
 

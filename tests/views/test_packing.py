@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnscope.views.weights import WORST, base64_text, deflated, inflated, seven_bit_text
+from attnscope.views.weights import WORST, base64_text, deflate, inflate, seven_bit_text
 
 
 def from_seven_bits(text: str) -> bytes:
@@ -33,7 +33,7 @@ def test_letters_take_no_more_than_is_said():
 @pytest.mark.parametrize("kind", [">f4", "<f4", "u1", "<u2"])
 def test_arrays_are_deflated_behind_each_other(kind):
     first, second = np.arange(7, dtype=kind), np.arange(5, dtype=np.uint8)
-    content = inflated(deflated(first, second))
+    content = inflate(deflate(first, second))
     size = first.nbytes
     assert np.frombuffer(content[:size], dtype=np.dtype(kind).newbyteorder("<")).tolist() == first.tolist()
     assert list(content[size:]) == second.tolist()
@@ -41,4 +41,4 @@ def test_arrays_are_deflated_behind_each_other(kind):
 
 def test_what_cannot_be_deflated_hardly_grows():
     content = np.random.default_rng(0).integers(0, 256, 100_000, dtype=np.uint8)
-    assert len(deflated(content)) < 1.001 * content.nbytes
+    assert len(deflate(content)) < 1.001 * content.nbytes

@@ -14,7 +14,7 @@ from attnscope.attribution import compare, flow, raw, rollout
 from attnscope.attribution.comparing import spearman
 from attnscope.record.scores import scores_of
 from attnscope.views import scores
-from attnscope.views.weights import inflated
+from attnscope.views.weights import inflate
 
 TOKENS = ["[CLS]", "the", "un", "##told", "<key>", "[SEP]"]
 SPECIAL = [True, False, False, False, False, True]
@@ -43,13 +43,13 @@ def several(record):
 
 
 def own_of(view):
-    rows = np.frombuffer(inflated(view.blobs["own"]), "<f8")
+    rows = np.frombuffer(inflate(view.blobs["own"]), "<f8")
     return rows.reshape(len(view.payload["methods"]), -1)
 
 
 def rows_of(view, name):
     keys = len(view.payload["keys"]["texts"])
-    content = inflated(view.blobs[name])
+    content = inflate(view.blobs[name])
     count = len(content) // (4 + 2 * keys)
     largest = np.frombuffer(content[: 4 * count], "<f4")
     return largest[:, None] * np.frombuffer(content[4 * count :], "<f2").reshape(count, keys).astype(np.float64)

@@ -10,8 +10,8 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, page_html, survey
-from attnscope.views.survey import shortened, spaced
-from attnscope.views.weights import packed, unpacked
+from attnscope.views.survey import add_spaces, shorten_around
+from attnscope.views.weights import pack_array, unpack_array
 
 
 def statistic_of(view, name):
@@ -20,7 +20,7 @@ def statistic_of(view, name):
 
 def array_of(view, name, measure="value"):
     statistic = statistic_of(view, name)
-    array = unpacked(next(one["array"] for one in statistic["measures"] if one["name"] == measure))
+    array = unpack_array(next(one["array"] for one in statistic["measures"] if one["name"] == measure))
     shape = (len(statistic["rows"]), len(view.payload["layers"]), len(view.payload["heads"]))
     return statistic["rows"], np.broadcast_to(array, shape)
 
@@ -61,7 +61,7 @@ def test_bars_are_those_of_the_survey(tables, card, make_by_layer):
     statistic = statistic_of(survey(tables, card, by_layer=by_layer), "patterns")
     table = by_layer["patterns"]
     expected = table[table["pattern"] == "previous"].sort_values("layer")["value"]
-    assert np.allclose(unpacked(statistic["byLayer"]["value"])[statistic["rows"].index(["previous"])], expected)
+    assert np.allclose(unpack_array(statistic["byLayer"]["value"])[statistic["rows"].index(["previous"])], expected)
     assert statistic_of(survey(tables, card), "patterns")["byLayer"] is None
 
 
@@ -77,7 +77,7 @@ def test_roles_come_syntax_first_and_look_the_same_in_every_survey(tables, card)
     ]
     assert drawn[0] == drawn[1]
     assert set(drawn[0]) == set(counts.index)
-    places = unpacked(roles["place"]).astype(int).flatten()
+    places = unpack_array(roles["place"]).astype(int).flatten()
     assert [roles["names"][place] for place in places] == tables["roles"]["role"].tolist()
     assert roles["evidence"] == tables["roles"]["evidence"].tolist()
 
@@ -95,14 +95,14 @@ def test_exemplars_keep_their_pair_and_each_text_once(tables, card):
 def test_tokens_without_spaces_read_as_the_text():
     text = "Don't stop, now!"
     tokens = ["<s>", "Don", "'", "t", "stop", ",", "now", "!", "</s>"]
-    assert "".join(spaced(tokens, text)) == "<s> Don't stop, now! </s>"
-    assert spaced([" a", " b"], "a b") == [" a", " b"]
-    assert "".join(spaced(["other", "words"], "nothing here")) == "other words"
+    assert "".join(add_spaces(tokens, text)) == "<s> Don't stop, now! </s>"
+    assert add_spaces([" a", " b"], "a b") == [" a", " b"]
+    assert "".join(add_spaces(["other", "words"], "nothing here")) == "other words"
 
 
 def test_a_long_text_is_cut_around_its_pair_and_says_so():
     tokens = [f" {place}" for place in range(512)]
-    short, query, key = shortened(tokens, 400, 20)
+    short, query, key = shorten_around(tokens, 400, 20)
     assert (short[query], short[key]) == (" 400", " 20")
     assert len(short) < 60
     assert [token for token in short if "tokens" in token] == ["… (8 tokens)", " … (355 tokens)", " … (99 tokens)"]
@@ -110,9 +110,9 @@ def test_a_long_text_is_cut_around_its_pair_and_says_so():
 
 def test_constant_axes_travel_once():
     array = np.tile(np.array([[1.0], [np.nan]]), (1, 500))
-    assert packed(array)["shape"] == [2, 1]
-    assert np.array_equal(np.broadcast_to(unpacked(packed(array)), array.shape), array, equal_nan=True)
-    assert packed(np.arange(6.0).reshape(2, 3))["shape"] == [2, 3]
+    assert pack_array(array)["shape"] == [2, 1]
+    assert np.array_equal(np.broadcast_to(unpack_array(pack_array(array)), array.shape), array, equal_nan=True)
+    assert pack_array(np.arange(6.0).reshape(2, 3))["shape"] == [2, 3]
 
 
 def test_a_survey_of_a_real_size_stays_below_four_megabytes(make_tables, make_by_layer, card):

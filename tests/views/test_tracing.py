@@ -9,7 +9,7 @@ from attnscope import layerwise_tracing, paint, rollout
 from attnscope.errors import BadInput
 from attnscope.record import AttentionRecord
 from attnscope.views import tracing
-from attnscope.views.weights import inflated
+from attnscope.views.weights import inflate
 
 TOKENS = ["[CLS]", "play", "##ing", "with", "<b>&amp;</b>", "[SEP]"]
 SPECIAL = [True, False, False, False, False, True]
@@ -29,7 +29,7 @@ def record():
 
 def test_the_dots_are_those_of_layer_wise_tracing(record):
     view = tracing(record)
-    values = np.frombuffer(inflated(view.blobs["trace"]), "<f4")
+    values = np.frombuffer(inflate(view.blobs["trace"]), "<f4")
     assert values[:6].tolist() == record.readout.tolist()
     held = record.readout.double().expand(4, -1)
     for layer in (2, 1, 0):  # Eq. 8: from the read-out down, each head by itself
@@ -40,7 +40,7 @@ def test_the_dots_are_those_of_layer_wise_tracing(record):
 def test_the_lines_are_what_is_handed_on(record):
     view = tracing(record)
     count = view.payload["trace"]["lines"]
-    raw = inflated(view.blobs["lines"])
+    raw = inflate(view.blobs["lines"])
     values = np.frombuffer(raw[: 4 * count], "<f4")
     layer, head, query, key = np.frombuffer(raw[4 * count :], "<u2").reshape(4, count).astype(int)
     held = torch.cat([layerwise_tracing(record).per_head[1:], record.readout.expand(1, 4, -1)])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnscope import AttentionRecord, BadInput
-from attnscope.views.sides import check_in_sight, holding, in_sight, named, shown_units, sides_of, units_of
+from attnscope.views.sides import check_in_sight, in_sight, quoted_texts, shown_units, sides_of, units_holding, units_of
 
 TOKENS = ["[CLS]", "un", "##told", "key", "[SEP]", "why"]
 SPECIAL = [True, False, False, False, True, False]
@@ -47,5 +47,5 @@ def test_nothing_in_sight_is_said(side):
 
 def test_units_are_found_by_their_tokens(side):
     words = units_of(side, words=True)
-    assert named(holding(words, [2, 5])) == "“untold” + “why”"
-    assert holding(words, []) == ()
+    assert quoted_texts(units_holding(words, [2, 5])) == "“untold” + “why”"
+    assert units_holding(words, []) == ()

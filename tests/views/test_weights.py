@@ -6,7 +6,7 @@ import torch
 
 from attnscope import AttentionRecord, BadInput
 from attnscope.views import head
-from attnscope.views.weights import Form, form_for, inflated, weight_blobs
+from attnscope.views.weights import Form, form_for, inflate, weight_blobs
 
 
 def record_of(layers=2, heads=3, tokens=40, sharpness=3.0, **more):
@@ -18,7 +18,7 @@ def record_of(layers=2, heads=3, tokens=40, sharpness=3.0, **more):
 def decoded(blob, form, record):
     """A layer as a script reads it, row by row."""
     heads, queries, keys = record.weights.shape[1:]
-    content, rows, width = inflated(blob), heads * queries, form.kept or keys
+    content, rows, width = inflate(blob), heads * queries, form.top_keys or keys
     offset = 0
 
     def take(kind, count):
@@ -27,8 +27,8 @@ def decoded(blob, form, record):
         offset += array.nbytes
         return array
 
-    rest = take("<f4", rows) if form.kept else np.zeros(rows)
-    places = take("<u2", rows * width).reshape(rows, width) if form.kept else np.tile(np.arange(keys), (rows, 1))
+    rest = take("<f4", rows) if form.top_keys else np.zeros(rows)
+    places = take("<u2", rows * width).reshape(rows, width) if form.top_keys else np.tile(np.arange(keys), (rows, 1))
     if form.code == "float16":
         values = take("<f2", rows * width).reshape(rows, width).astype(float)
     else:
@@ -46,10 +46,14 @@ def test_a_layer_decodes_to_the_weights(form):
     _, blobs = weight_blobs(record, form)
     for place, layer in enumerate(record.weights.double()):
         found, rest = decoded(blobs[f"layer{place}"], form, record)
-        top = layer if form.kept is None else layer.topk(form.kept).values.amin(-1, keepdim=True).le(layer) * layer
+        top = (
+            layer
+            if form.top_keys is None
+            else layer.topk(form.top_keys).values.amin(-1, keepdim=True).le(layer) * layer
+        )
         error = layer / 2048 if form.code == "float16" else (layer * layer.amax(-1, keepdim=True)).sqrt() / 255 + 1e-5
         assert ((found - top).abs() <= error + 1e-7).all()
-        if form.kept:
+        if form.top_keys:
             assert torch.allclose(rest.double(), 1 - top.sum(-1), atol=1e-6)
 
 
@@ -60,11 +64,11 @@ def test_the_most_exact_form_that_fits_is_taken():
     assert form_for(record) == Form("uint8")
     assert form_for(record, size_budget=3 * whole + 300_000) == Form("float16")
     assert form_for(record, size_budget=2 * whole + 250_000) == Form("uint8")
-    kept = form_for(record, size_budget=300_000).kept
+    kept = form_for(record, size_budget=300_000).top_keys
     assert 1 <= kept < 100
     assert Form("uint8", kept).size(record) <= 50_000 < Form("uint8", kept + 1).size(record)
     assert form_for(record, keys_per_query=7) == Form("uint8", 7)
-    assert form_for(record, keys_per_query=100).kept is None
+    assert form_for(record, keys_per_query=100).top_keys is None
 
 
 @pytest.mark.parametrize("budget", [330_000, 500_000, 900_000, 3_000_000])

@@ -45,7 +45,7 @@ class Gone(BadInput):
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeView:
     """A view with the name it can be asked for by, and what is to be said beside it."""
 
     id: str
@@ -69,7 +69,7 @@ class Desk:
         """All turns."""
         return [*self.model_turns.values(), self.drawing, self.opening]
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """What a client must know first."""
         return {
             "models": [_describe_model(name, model) for name, model in self.models.items()],
@@ -132,18 +132,18 @@ class Desk:
 
     def draw(
         self, entry: Entry, name: str, methods: Sequence[str] | None, queries: Sequence[int] | None, work: Work
-    ) -> Made:
+    ) -> MadeView:
         """Make a view, unless it was made before."""
         asked = list(dict.fromkeys(methods if methods is not None else entry.default_methods))
         trust = self.trust_in(entry.model_name)
         trusted = None if trust is None else trust.to_dict()
         key = _digest(name, {"scores": [asked, trusted], "flow": list(queries or ())}.get(name))
-        comparison = entry.compared(asked, work) if name == "scores" else None
+        comparison = entry.compare(asked, work) if name == "scores" else None
         if key not in entry.views:
             work.on(f"drawing {TITLES.get(name, name).lower()}")
             entry.keep_view(key, self._view(entry, name, comparison, queries))
             self.shelf.put(entry.name, entry)
-        made = Made(f"{entry.name}.{key}", entry.views[key])
+        made = MadeView(f"{entry.name}.{key}", entry.views[key])
         if comparison is None:
             return made
         warnings = tuple(f"{one.method}: {said}" for one in comparison.scores for said in one.warnings)
@@ -157,7 +157,7 @@ class Desk:
             view: View = entry.survey.view()
             return view
         if entry.record is None or name not in VIEWS_OF_A_RECORD:
-            raise BadInput(f"There is no {name} view here: there is {', '.join(offered(entry))}.")
+            raise BadInput(f"There is no {name} view here: there is {', '.join(offered_views(entry))}.")
         if name == "scores":
             return VIEWS["scores"](comparison, record=entry.record, trust=self.trust_in(entry.model_name))
         if name == "neuron":
@@ -170,7 +170,7 @@ class Desk:
             )
         return VIEWS[name](entry.record)
 
-    def made(self, name: str) -> tuple[Entry, View]:
+    def made_view(self, name: str) -> tuple[Entry, View]:
         """A view that was made, if it is still kept."""
         text, _, key = name.partition(".")
         entry = self.entry(text)
@@ -190,7 +190,7 @@ class Desk:
             turns.close()
 
 
-def offered(entry: Entry) -> dict[str, str | None]:
+def offered_views(entry: Entry) -> dict[str, str | None]:
     """The views of an entry, and of each that cannot be had here why."""
     record = entry.record
     if record is None:
@@ -208,7 +208,7 @@ def offered(entry: Entry) -> dict[str, str | None]:
 
 def describe_entry(entry: Entry) -> dict[str, Any]:
     """What a client is told of an entry."""
-    views = [{"name": name, "why_not": why} for name, why in offered(entry).items()]
+    views = [{"name": name, "why_not": why} for name, why in offered_views(entry).items()]
     if entry.record is None:
         return {"id": entry.name, "kind": "survey", "name": entry.model_name, "views": views}
     return {
@@ -344,7 +344,7 @@ class Shelf(Generic[Thing]):
         return thing
 
     def put(self, name: str, thing: Thing) -> None:
-        """Keep a thing, or measure it anew if it is there and has grown; others make room."""
+        """Keep a thing, or measure it again if it is there and has grown; others make room."""
         with self._lock:
             self._things[name] = thing
             self._things.move_to_end(name)

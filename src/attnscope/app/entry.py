@@ -22,9 +22,9 @@ from .turns import Work
 RICH_TOKENS = 128
 """Tokens up to which a text is recorded with gradients and values at once; longer ones when a method asks for them."""
 QUICK_TOKENS = 48
-"""Tokens up to which every method is asked unasked."""
+"""Tokens up to which every method is run by default."""
 QUICK = ("raw", "rollout", "layerwise_tracing")
-"""Methods that are asked unasked of any text."""
+"""Methods that are run on any text by default."""
 ON_WEIGHTS = (*QUICK, "flow")
 """Methods that need the weights alone."""
 HELD = 5
@@ -70,7 +70,7 @@ class Entry:
 
     @property
     def default_methods(self) -> list[str]:
-        """The methods that are asked unasked."""
+        """The methods that are run where none are chosen."""
         if self.record is None:
             return []
         if len(self.record.key_tokens) <= QUICK_TOKENS:
@@ -103,7 +103,7 @@ class Entry:
             self.vectors = self.model.record(self.text, queries_and_keys=True)
         return self.vectors
 
-    def compared(self, methods: Sequence[str], work: Work) -> Comparison:
+    def compare(self, methods: Sequence[str], work: Work) -> Comparison:
         """What these methods say, each computed once; of those that cannot be used here, why."""
         for name in methods:
             if name in self.scores or name in self.left_out:

@@ -97,7 +97,7 @@ class Guard:
             await send(message)
 
         try:
-            await self._checked(scope, receive, sending)
+            await self._check_and_pass_on(scope, receive, sending)
         except Refused as refused:
             await _refuse(sending, refused)
         finally:
@@ -111,19 +111,19 @@ class Guard:
             }
             log.log(logging.WARNING if answer["status"] >= 400 else logging.INFO, json.dumps(line))
 
-    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _check_and_pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if not is_known_host(headers.get("host", ""), self._names):
             raise Refused(421, "This server does not answer to that host name: use its address, or localhost.")
         if scope["method"] not in ("GET", "HEAD") and not _is_own_origin(headers):
             raise Refused(403, "This request comes from another site.")
-        if self._token is not None and not await self._admitted(scope, headers, send):
+        if self._token is not None and not await self._admit(scope, headers, send):
             return
         if scope["path"] not in UPLOADS:
             text = bytearray()
             async for part in _parts(scope["path"], headers, receive, BODY):
                 text += part
-            await self._application(scope, _replayed(text, receive), send)
+            await self._application(scope, _replay(text, receive), send)
             return
         body = bytearray()
         try:
@@ -138,11 +138,11 @@ class Guard:
             raise Refused(503, BUSY)
         self._opening += 1
         try:
-            await self._application(scope, _replayed(body, receive), send)
+            await self._application(scope, _replay(body, receive), send)
         finally:
             self._opening -= 1
 
-    async def _admitted(self, scope: Scope, headers: MutableMapping[str, str], send: Send) -> bool:
+    async def _admit(self, scope: Scope, headers: MutableMapping[str, str], send: Send) -> bool:
         """Whether the request has the token; a link with the token is answered by a cookie and the plain address."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and _same(given, self._token):
@@ -222,7 +222,7 @@ async def _parts(path: str, headers: MutableMapping[str, str], receive: Receive,
         yield part
 
 
-def _replayed(body: bytearray, receive: Receive) -> Receive:
+def _replay(body: bytearray, receive: Receive) -> Receive:
     """The body in one piece, and then whatever happens after it."""
     given = [body]
 

@@ -55,8 +55,8 @@ def open_record(desk: Desk, content: bytes) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "record.safetensors"
         path.write_bytes(content)
-        with _stumbling_over(path, "this file"):
-            size = _counted_record(content, room)
+        with _refuse_damage(path, "this file"):
+            size = _count_record(content, room)
             record = AttentionRecord.load(path)
             entry = Entry(f"t_{_digest(content)}", record, text=record.text, opened_bytes=size)
             answer = _sendable(describe_entry(entry))
@@ -75,11 +75,11 @@ def open_folder(desk: Desk, files: Mapping[str, bytes]) -> dict[str, Any]:
         for name, content in known.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(content)
-        with _stumbling_over(folder, "this folder"):
-            return (_opened_trust if TRUST in known else _opened_survey)(desk, folder, known)
+        with _refuse_damage(folder, "this folder"):
+            return (_open_trust if TRUST in known else _open_survey)(desk, folder, known)
 
 
-def _opened_survey(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[str, Any]:
+def _open_survey(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[str, Any]:
     room = desk.shelf.budget
     size = json_bytes(known[SURVEY], room)
     read_card(folder)  # before its tables, which it names
@@ -96,7 +96,7 @@ def _opened_survey(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict
     return answer
 
 
-def _opened_trust(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[str, Any]:
+def _open_trust(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[str, Any]:
     """Set the table beside the methods of its model, or of records without a model if that is not here."""
     room = desk.shelf.budget
     size = json_bytes(known[TRUST], room) + csv_bytes(known.get(TRUST_TABLE, b""), room)
@@ -111,8 +111,8 @@ def _opened_trust(desk: Desk, folder: Path, known: Mapping[str, bytes]) -> dict[
 
 
 @contextmanager
-def _stumbling_over(path: Path, called: str) -> Iterator[None]:
-    """One sentence for whatever goes wrong in here, without the place where the files lie for now."""
+def _refuse_damage(path: Path, called: str) -> Iterator[None]:
+    """One sentence for whatever goes wrong in here, without the temporary folder of the files."""
     try:
         yield
     except BadInput as error:
@@ -122,7 +122,7 @@ def _stumbling_over(path: Path, called: str) -> Iterator[None]:
         raise BadInput(f"{called.capitalize()} is damaged, or was not written by attnscope.") from None
 
 
-def _counted_record(content: bytes, room: int) -> int:
+def _count_record(content: bytes, room: int) -> int:
     try:
         return record_bytes(content, room)
     except BadInput:

@@ -27,7 +27,7 @@ def serve(
     host: str = "127.0.0.1",
     token: str | None = None,
     memory: int = MEMORY,
-    opened: bool = False,
+    open_browser: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve the app at a socket until it is stopped. `tell` is given the address, once it can be opened.
@@ -62,7 +62,7 @@ def serve(
     )
     servers.append(uvicorn.Server(config))
     tell(address)
-    if opened:
+    if open_browser:
         webbrowser.open(address)  # the socket listens already: the browser waits until it is answered
     try:
         servers[0].run(sockets=[listening])
@@ -73,7 +73,7 @@ def serve(
         listening.close()
 
 
-def bound(host: str, port: int) -> socket.socket:
+def listen_at(host: str, port: int) -> socket.socket:
     """A socket that listens there, or a sentence."""
     if not 0 <= port <= LAST_PORT:
         raise BadInput(f"There is no port {port}: choose one up to {LAST_PORT}, or 0 for any that is free.")

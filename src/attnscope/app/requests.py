@@ -28,13 +28,13 @@ Selected = One | Some | Annotated[list[Some], Field(max_length=MOST_SELECTED)]
 """What can be selected in a view: one thing, several, or several heads, each with its layer."""
 
 
-class Asked(BaseModel):
+class ClientRequest(BaseModel):
     """What a client sends; nothing else is accepted."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class TextAsked(Asked):
+class TextRequest(ClientRequest):
     """A text, or a pair, for one of the models."""
 
     model: Name
@@ -42,7 +42,7 @@ class TextAsked(Asked):
     second: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)] | None = None
 
 
-class ViewAsked(Asked):
+class ViewRequest(ClientRequest):
     """A view of a text that was read."""
 
     text: Name
@@ -51,26 +51,26 @@ class ViewAsked(Asked):
     queries: Annotated[list[Annotated[int, Field(ge=0, le=1_000_000)]], Field(max_length=16)] | None = None
 
 
-class StateAsked(Asked):
+class StateRequest(ClientRequest):
     """What is selected in a view."""
 
     state: dict[Name, Selected] = {}
 
 
-class FigureAsked(StateAsked):
+class FigureRequest(StateRequest):
     """A figure of a view."""
 
     format: Literal["svg", "pdf", "png"]
 
 
-class SavedFile(Asked):
+class SavedFile(ClientRequest):
     """One file of a folder."""
 
     name: Name
     base64: str
 
 
-class FolderAsked(Asked):
+class FolderRequest(ClientRequest):
     """The files of a saved survey or trust table."""
 
     files: Annotated[list[SavedFile], Field(min_length=1, max_length=100)]

@@ -21,14 +21,14 @@ from pydantic import BaseModel
 from ..attribution.choosing import named_methods
 from ..errors import BadInput
 from ..views import VIEWS, View, page_html
-from ..views.choices import KEPT, declared
+from ..views.choices import KEPT, declaration_of
 from ..views.page import HERE as VIEW_FILES
 from ..views.page import style_text
 from ..views.printing import file_bytes
-from .desk import Desk, Gone, Made, describe_entry
+from .desk import Desk, Gone, MadeView, describe_entry
 from .entry import Entry
 from .opening import open_folder, open_record
-from .requests import CHARACTERS, FigureAsked, FolderAsked, Name, StateAsked, TextAsked, ViewAsked
+from .requests import CHARACTERS, FigureRequest, FolderRequest, Name, StateRequest, TextRequest, ViewRequest
 from .turns import Busy, Cancelled, Turns, Work
 
 CLIENT = Path(__file__).with_name("client")
@@ -87,7 +87,7 @@ def build(desk: Desk, upload_bytes: int, stopping: Callable[[], bool] = lambda: 
     _add_problems(app)
     _add_files(app)
     _add_work(app, desk, upload_bytes, stopping)
-    _add_made(app, desk)
+    _add_made_views(app, desk)
     _add_opening(app, desk)
     return app
 
@@ -95,40 +95,29 @@ def build(desk: Desk, upload_bytes: int, stopping: Callable[[], bool] = lambda: 
 def _add_problems(app: FastAPI) -> None:
     """Every problem is one sentence as JSON."""
 
-    def problem(status: int, sentence: str) -> JSONResponse:
+    def problem(status: int, sentence: Callable[[Request, Any], str], request: Request, error: Any) -> JSONResponse:
         headers = {"Retry-After": "2"} if status == 503 else {}
         # half a character that a client has sent cannot be sent back
-        return JSONResponse({"error": sentence.encode(errors="replace").decode()}, status, headers)
+        return JSONResponse({"error": sentence(request, error).encode(errors="replace").decode()}, status, headers)
 
-    @app.exception_handler(BadInput)
-    def bad_input(_: Request, error: BadInput) -> JSONResponse:
-        return problem(503 if isinstance(error, Busy) else 404 if isinstance(error, Gone) else 400, str(error))
-
-    @app.exception_handler(RequestValidationError)
-    def not_understood(_: Request, error: RequestValidationError) -> JSONResponse:
+    def not_understood(error: RequestValidationError) -> str:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
-        return problem(422, f"{place[:200]}: {first['msg'].removeprefix('Value error, ')}.")
+        return f"{place[:200]}: {first['msg'].removeprefix('Value error, ')}."
 
-    @app.exception_handler(404)
-    def unknown(request: Request, _: Exception) -> JSONResponse:
-        return problem(404, f"There is nothing at {request.scope['path'][:200]}.")
-
-    @app.exception_handler(405)
-    def another_way(request: Request, _: Exception) -> JSONResponse:
-        return problem(405, f"{request.scope['path'][:200]} cannot be asked by {request.method}.")
-
-    @app.exception_handler(400)
-    def unreadable(_: Request, __: Exception) -> JSONResponse:
-        return problem(400, "What this request brings cannot be read.")
-
-    @app.exception_handler(Cancelled)
-    def stopping(_: Request, __: Cancelled) -> JSONResponse:
-        return problem(503, "This work was stopped.")
-
-    @app.exception_handler(Exception)
-    def mistaken(_: Request, __: Exception) -> JSONResponse:
-        return problem(500, MISTAKE)  # uvicorn writes the traceback to stderr
+    problems: dict[int | type[Exception], tuple[int, Callable[[Request, Any], str]]] = {
+        Busy: (503, lambda _, error: str(error)),
+        Gone: (404, lambda _, error: str(error)),
+        BadInput: (400, lambda _, error: str(error)),
+        RequestValidationError: (422, lambda _, error: not_understood(error)),
+        404: (404, lambda request, _: f"There is nothing at {request.scope['path'][:200]}."),
+        405: (405, lambda request, _: f"{request.scope['path'][:200]} cannot be asked by {request.method}."),
+        400: (400, lambda *_: "What this request brings cannot be read."),
+        Cancelled: (503, lambda *_: "This work was stopped."),
+        Exception: (500, lambda *_: MISTAKE),  # uvicorn writes the traceback to stderr
+    }
+    for kind, (status, sentence) in problems.items():
+        app.add_exception_handler(kind, partial(problem, status, sentence))
 
 
 def _add_files(app: FastAPI) -> None:
@@ -173,16 +162,22 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
     async def start() -> dict[str, Any]:
         """The models, methods and views, and what the server takes."""
         limits = {"characters": CHARACTERS, "upload_bytes": upload_bytes}
-        return {"version": version("attnscope"), "limits": limits, "kept": declared("any", KEPT), **desk.described()}
+        return {
+            "version": version("attnscope"),
+            "limits": limits,
+            "kept": declaration_of("any", KEPT),
+            **desk.describe(),
+        }
 
     @app.post("/api/texts")
-    async def read_text(asked: TextAsked, request: Request) -> dict[str, Any]:
+    async def read_text(asked: TextRequest, request: Request) -> dict[str, Any]:
         """Run a model on a text, or a pair."""
         desk.model_named(asked.model)
-        turns = desk.model_turns[asked.model]
-        work = Work()
-        reading = turns.ask(work, lambda work: describe_entry(desk.read(asked.model, asked.text, asked.second, work)))
-        found: dict[str, Any] = await _while_connected(request, work, reading)
+        found: dict[str, Any] = await _in_turn(
+            request,
+            desk.model_turns[asked.model],
+            lambda work: describe_entry(desk.read(asked.model, asked.text, asked.second, work)),
+        )
         return found
 
     @app.post(
@@ -190,7 +185,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         response_class=StreamingResponse,
         responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
     )
-    async def make_view(asked: ViewAsked) -> StreamingResponse:
+    async def make_view(asked: ViewRequest) -> StreamingResponse:
         """Make a view: lines of JSON, some with `progress`, the last with `view` or `error`."""
         entry = desk.entry(asked.text)
         named_methods(asked.methods or [])  # an unknown one is refused before it waits
@@ -200,7 +195,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         return StreamingResponse(_lines(work, making, stopping), media_type="application/x-ndjson")
 
 
-def _add_made(app: FastAPI, desk: Desk) -> None:
+def _add_made_views(app: FastAPI, desk: Desk) -> None:
     """What can be had of a view that was made."""
     binary: dict[int | str, dict[str, Any]] = {
         200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
@@ -209,19 +204,19 @@ def _add_made(app: FastAPI, desk: Desk) -> None:
     @app.get("/api/views/{name}/blobs/{blob}", response_class=Response, responses=binary)
     def blob(name: Name, blob: Name) -> Response:
         """One array of a view, deflated."""
-        _, view = desk.made(name)
+        _, view = desk.made_view(name)
         if blob not in view.blobs:
             raise Gone(f"This view has no array {blob!r}.")
         headers = {"cache-control": "private, max-age=3600, immutable"}
         return Response(view.blobs[blob], media_type="application/octet-stream", headers=headers)
 
     @app.post("/api/views/{name}/page", response_class=Response, responses={200: {"content": {"text/html": {}}}})
-    async def page(name: Name, asked: StateAsked, request: Request) -> Response:
+    async def page(name: Name, asked: StateRequest, request: Request) -> Response:
         """The view as one offline page."""
-        entry, view = desk.made(name)
-        chosen = _selecting(view, asked.state)
+        entry, view = desk.made_view(name)
+        chosen = _select(view, asked.state)
         title = f"attnscope: {view.name}" + (f" · {entry.model_name}" if entry.model_name else "")
-        html = await _drawn(request, desk.drawing, lambda _: page_html(chosen, title))
+        html = await _in_turn(request, desk.drawing, lambda _: page_html(chosen, title))
         return _attachment(html.encode(), "text/html; charset=utf-8", f"{view.name}.html")
 
     @app.post(
@@ -229,17 +224,17 @@ def _add_made(app: FastAPI, desk: Desk) -> None:
         response_class=Response,
         responses={200: {"content": {kind: {} for kind in FIGURES.values()}}},
     )
-    async def figure(name: Name, asked: FigureAsked, request: Request) -> Response:
+    async def figure(name: Name, asked: FigureRequest, request: Request) -> Response:
         """The view as a figure for a paper."""
-        _, view = desk.made(name)
-        chosen = _selecting(view, asked.state)
-        content = await _drawn(request, desk.drawing, lambda _: _figure(chosen, asked.format))
+        _, view = desk.made_view(name)
+        chosen = _select(view, asked.state)
+        content = await _in_turn(request, desk.drawing, lambda _: _figure(chosen, asked.format))
         return _attachment(content, FIGURES[asked.format], f"{view.name}.{asked.format}")
 
     @app.post("/api/views/{name}/code")
-    async def code(name: Name, asked: StateAsked) -> dict[str, str]:
+    async def code(name: Name, asked: StateRequest) -> dict[str, str]:
         """The Python that makes the same view."""
-        return {"python": python_of(*desk.made(name), asked.state)}
+        return {"python": python_of(*desk.made_view(name), asked.state)}
 
 
 def _add_opening(app: FastAPI, desk: Desk) -> None:
@@ -252,19 +247,19 @@ def _add_opening(app: FastAPI, desk: Desk) -> None:
     async def open_file(request: Request) -> dict[str, Any]:
         """Open a saved record: its bytes are the body."""
         content = await request.body()
-        opened: dict[str, Any] = await _drawn(request, desk.opening, lambda _: open_record(desk, content))
+        opened: dict[str, Any] = await _in_turn(request, desk.opening, lambda _: open_record(desk, content))
         return opened
 
     folders = APIRouter(route_class=FewMarks)
 
     @folders.post("/api/folders")
-    async def open_saved_folder(asked: FolderAsked, request: Request) -> dict[str, Any]:
+    async def open_saved_folder(asked: FolderRequest, request: Request) -> dict[str, Any]:
         """Open a saved survey or trust table."""
         try:
             files = {file.name: base64.b64decode(file.base64, validate=True) for file in asked.files}
         except (binascii.Error, ValueError):
             raise BadInput("A file of this folder is not base64.") from None
-        opened: dict[str, Any] = await _drawn(request, desk.opening, lambda _: open_folder(desk, files))
+        opened: dict[str, Any] = await _in_turn(request, desk.opening, lambda _: open_folder(desk, files))
         return opened
 
     app.include_router(folders)
@@ -286,13 +281,10 @@ class FewMarks(APIRoute):
         return counting
 
 
-async def _drawn(request: Request, turns: Turns, run: Any) -> Any:
+async def _in_turn(request: Request, turns: Turns, run: Callable[[Work], Any]) -> Any:
+    """What comes of work in its turn, as long as someone waits for it."""
     work = Work()
-    return await _while_connected(request, work, turns.ask(work, run))
-
-
-async def _while_connected(request: Request, work: Work, result: "asyncio.Future[Any]") -> Any:
-    """The result, as long as someone waits for it."""
+    result = turns.ask(work, run)
     try:
         while not (await asyncio.wait({result}, timeout=STEP))[0]:
             if await request.is_disconnected():
@@ -302,14 +294,14 @@ async def _while_connected(request: Request, work: Work, result: "asyncio.Future
         work.wanted.clear()
 
 
-async def _lines(work: Work, making: "asyncio.Future[Made]", stopping: Callable[[], bool]) -> AsyncIterator[str]:
+async def _lines(work: Work, making: "asyncio.Future[MadeView]", stopping: Callable[[], bool]) -> AsyncIterator[str]:
     """How far the work is, and at last what came of it. Who stops reading ends the work."""
     try:
         while not (await asyncio.wait({making}, timeout=STEP))[0]:
             if stopping():
                 work.wanted.clear()
             yield json.dumps({"progress": {"done": work.done, "of": work.whole, "doing": work.doing}}) + "\n"
-        yield json.dumps({"view": _told_view(making.result())}) + "\n"
+        yield json.dumps({"view": _describe_view(making.result())}) + "\n"
     except BadInput as error:
         yield json.dumps({"error": str(error)}) + "\n"
     except Cancelled:
@@ -321,7 +313,7 @@ async def _lines(work: Work, making: "asyncio.Future[Made]", stopping: Callable[
         work.wanted.clear()
 
 
-def _told_view(made: Made) -> dict[str, Any]:
+def _describe_view(made: MadeView) -> dict[str, Any]:
     return {
         "id": made.id,
         "name": made.view.name,
@@ -333,7 +325,7 @@ def _told_view(made: Made) -> dict[str, Any]:
     }
 
 
-def _selecting(view: View, state: dict[str, Any]) -> View:
+def _select(view: View, state: dict[str, Any]) -> View:
     """The view with what a client says is selected there, as far as it is known."""
     return view.selecting(**{name: value for name, value in state.items() if name in view.state})
 
@@ -358,11 +350,11 @@ def python_of(entry: Entry, view: View, state: Mapping[str, Any]) -> str:
     """A few lines that end in a view with the same things selected."""
     chosen = {name: value for name, value in state.items() if name in view.state and value != view.state[name]}
     selecting = "".join(f", {name}={value!r}" for name, value in chosen.items()).lstrip(", ")
-    last = f"view = {_made(entry, view)}" + (f".selecting({selecting})" if selecting else "")
-    return "\n".join(["import attnscope", "", *_before(entry, view), last, f'view.save("{view.name}.html")', ""])
+    last = f"view = {_call_of(entry, view)}" + (f".selecting({selecting})" if selecting else "")
+    return "\n".join(["import attnscope", "", *_lines_before(entry, view), last, f'view.save("{view.name}.html")', ""])
 
 
-def _before(entry: Entry, view: View) -> list[str]:
+def _lines_before(entry: Entry, view: View) -> list[str]:
     if entry.survey is not None:
         return ['survey = attnscope.Survey.load("FOLDER")  # the folder that was opened']
     if entry.model_name is None:
@@ -382,7 +374,7 @@ def _before(entry: Entry, view: View) -> list[str]:
     ]
 
 
-def _made(entry: Entry, view: View) -> str:
+def _call_of(entry: Entry, view: View) -> str:
     if view.name == "survey":
         return "survey.view()"
     if view.name == "scores":

@@ -33,13 +33,13 @@ def serve(
         raise BadInput(f"--memory is {memory} MB, but texts need some: give at least 1.")
     with working("Loading " + ", ".join(models or ["demo"])):
         from ..app.guard import check_token
-        from ..app.process import bound, exposure
+        from ..app.process import exposure, listen_at
         from ..app.process import serve as serve_models
         from ..capture import load
 
         if token is not None:
             check_token(token)
-        listening = bound(host, port)  # a port that is taken is said before a large model is loaded
+        listening = listen_at(host, port)  # a port that is taken is said before a large model is loaded
         loaded = {name: load(given) for name, given in named(models or ["demo"]).items()}
     if said := exposure(host):
         typer.echo(f"attnscope: {said}", err=True)
@@ -49,7 +49,7 @@ def serve(
         host=host,
         token=token,
         memory=memory * 1_000_000,
-        opened=opened,
+        open_browser=opened,
         tell=lambda address: typer.echo(f"Open {address} in a browser. Ctrl-C stops the server."),
     )
 

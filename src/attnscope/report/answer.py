@@ -7,7 +7,7 @@ from ..evaluation import Trust
 from ..explaining import Explanation, carried_words, phrases_in_words
 from ..record import AttentionRecord
 from ..views.scores_methods import trust_of
-from ..views.sides import printable, shown
+from ..views.sides import printable, token_texts
 
 OUTCOMES_SHOWN = 8
 UNMEASURED = (
@@ -122,7 +122,7 @@ def resting_words(record: AttentionRecord) -> str:
 
 def text_of(record: AttentionRecord) -> str:
     """The text the model read; where the record does not hold it, its tokens."""
-    text = record.text if isinstance(record.text, str) else " ".join(record.text or shown(record.key_tokens))
+    text = record.text if isinstance(record.text, str) else " ".join(record.text or token_texts(record.key_tokens))
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
@@ -140,10 +140,10 @@ def readout_words(record: AttentionRecord) -> str:
     position = int(record.readout.argmax())
     share = float(record.readout[position])
     if share > 0.999:
-        return f"“{shown(record.query_tokens)[position]}” (position {position})"
+        return f"“{token_texts(record.query_tokens)[position]}” (position {position})"
     if share < 1.001 / len(record.readout):
         return f"the mean over all {len(record.readout)} tokens"
-    return f"a weighted mean of tokens (largest: “{shown(record.query_tokens)[position]}” with {share:.2f})"
+    return f"a weighted mean of tokens (largest: “{token_texts(record.query_tokens)[position]}” with {share:.2f})"
 
 
 def percent(share: float) -> str:

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 from ..evaluation import Mistakes
-from ..evaluation.mistakes import Mistake, SharedWord
+from ..evaluation.classifier_mistakes import Mistake, SharedWord
 from ..numerals import counted
 from ..paint import colour, ink
 from ..record import TokenScores, readable

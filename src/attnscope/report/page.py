@@ -16,7 +16,7 @@ from ..record import AttentionRecord
 from ..views.flow import flow as flow_view
 from ..views.flow_scene import SHORT
 from ..views.model import model as model_view
-from ..views.page import Folded, Item, Prose, page_html, write_page
+from ..views.page import FoldedView, Item, Prose, page_html, write_page
 from ..views.scores import scores as scores_view
 from ..views.tracing import tracing as tracing_view
 from ..views.weights import PAGE_BYTES, WORST
@@ -107,9 +107,9 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
         yield Prose(left_out_html({"the maps of the heads": str(error)}))
     missing = _missing_sections(record)
     if "flow" not in missing:
-        yield Folded("How attention gets through the layers: raw, rollout, flow", flow_view(record))
+        yield FoldedView("How attention gets through the layers: raw, rollout, flow", flow_view(record))
     if "tracing" not in missing:
-        yield Folded("Attention traced down from the read-out", tracing_view(record))
+        yield FoldedView("Attention traced down from the read-out", tracing_view(record))
     if missing:
         yield Prose(left_out_html({f"the {name} section": why for name, why in missing.items()}))
     yield Prose(details_html(record))

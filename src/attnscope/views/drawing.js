@@ -144,6 +144,20 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
+/** A table of texts: the first cell of each row names it. @param {(string | number)[]} columns @param {(string | number)[][]} rows
+ * @param {...HTMLElement} caption */
+export function plainTable(columns, rows, ...caption) {
+  const cell = (text, place) => (place ? element("td", {}, String(text)) : element("th", { scope: "row" }, String(text)));
+  const names = columns.map((name) => element("th", { scope: "col" }, String(name)));
+  return element(
+    "table",
+    { className: "plain" },
+    ...caption,
+    element("thead", {}, element("tr", {}, ...names)),
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell)))),
+  );
+}
+
 // ---- Places on a map of layers and heads: the one under the pointer, and the one that a key leads to.
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] };

@@ -1,10 +1,10 @@
 // The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow.
 
 import { FlowGraph, betweenUnits, drawnEdges } from "./attention_graph.js";
-import { colours, element, percent } from "./drawing.js";
+import { colours, element, percent, plainTable } from "./drawing.js";
 import { FlowPanel, FlowWords, figure } from "./flow_panel.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
-import { pinnedAfter, unitsOf } from "./units.js";
+import { pinnedAfter, placesHolding, unitsOf } from "./units.js";
 
 const MARGIN = 40;
 /** Pixels of a column, at least: upright letters stay apart. */
@@ -52,28 +52,14 @@ export class FlowView {
     };
     this.panels = ABOUT.map((about) => new FlowPanel(about, told));
     this.node = element("div", { className: "panels" }, ...this.panels.map((panel) => panel.node));
-    const rows = payload.saturation.map(({ layer, total, source, token }) =>
-      element(
-        "tr",
-        {},
-        ...[layer, percent(total), percent(source), percent(token)].map((cell, place) =>
-          place ? element("td", {}, String(cell)) : element("th", { scope: "row" }, String(cell)),
-        ),
-      ),
-    );
-    const heads = ["Layer of the source", "Flows that are just a limit", "all the source can give", "all the token can take"].map((words) =>
-      element("th", { scope: "col" }, words),
-    );
+    const rows = payload.saturation.map(({ layer, total, source, token }) => [layer, percent(total), percent(source), percent(token)]);
+    const heads = ["Layer of the source", "Flows that are just a limit", "all the source can give", "all the token can take"];
     this.said = element("p", { className: "saturation" });
     this.byLayer = element(
       "details",
       {},
       element("summary", {}, "Saturation by layer"),
-      element(
-        "div",
-        { className: "scroll table" },
-        element("table", { className: "plain" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows)),
-      ),
+      element("div", { className: "scroll table" }, plainTable(heads, rows)),
     );
     this.byLayer.hidden = rows.length < 2;
     frame.key("Escape", "release the target", () => frame.set({ keys: [] }));
@@ -105,7 +91,7 @@ export class FlowView {
     this.palette = colours(frame.el);
     const special = frame.get("special", true);
     this.units = unitsOf(payload.keys, Boolean(frame.get("words", false)));
-    this.shown = this.units.flatMap((unit, place) => (special || (!unit.special && !unit.sink) ? [place] : []));
+    this.shown = this.units.flatMap((unit, place) => (special || !unit.quiet ? [place] : []));
     this.#layOut();
     for (const panel of this.panels) this.#paint(panel);
     this.words.say();
@@ -145,7 +131,10 @@ export class FlowView {
 
   /** The columns whose units hold any of these tokens. */
   #columns(places) {
-    return this.shown.flatMap((unit, column) => (this.units[unit].places.some((place) => places.includes(place)) ? [column] : []));
+    return placesHolding(
+      this.shown.map((unit) => this.units[unit]),
+      places,
+    );
   }
 
   /** What a panel shows, computed anew only where something of it has changed. */
@@ -160,7 +149,7 @@ export class FlowView {
     const attention = method === "raw" || quiet;
     const passing = attention ? graph.raw(top) : method === "rollout" ? graph.rollout(top, sources) : graph.flow(top, sources, targets);
     const grids = betweenUnits(passing, units, graph.tokens, attention ? (layer) => (layer === top ? sources : null) : null);
-    const reached = attention ? units.flatMap((unit, place) => (unit.places.some((from) => sources.includes(from)) ? [place] : [])) : null;
+    const reached = attention ? placesHolding(units, sources) : null;
     const tokens = graph.scores(method, top, sources);
     const scores = tokens && Float64Array.from(shown, (unit) => units[unit].places.reduce((sum, place) => sum + tokens[place], 0));
     const { value, cut = [] } = passing;
@@ -270,18 +259,10 @@ export class FlowView {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
-  const frame = new Frame({
-    model,
-    el,
-    name: "flow",
-    label: "Flow view: how attention leads from a token to the input",
-    draw: () => view.draw(),
-    table: () => view.table(),
-  });
+  const frame = new Frame({ model, el }, "flow", "Flow view: how attention leads from a token to the input");
   const view = new FlowView(frame, payload);
   frame.stepper("Layer of the source", "layer", payload.layers);
   frame.threshold();
@@ -291,5 +272,5 @@ export function render({ model, el }) {
   frame.body.append(view.node);
   frame.said.before(view.said);
   frame.foot.prepend(view.byLayer);
-  return frame.start();
+  return frame.start(view);
 }

@@ -1,25 +1,19 @@
 """The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from ..attribution.flow import FlowGraph
 from ..attribution.heads import Heads, pooled_maps, square_weights, with_residual
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known, position
+from .choices import pick_one, position
 from .flow_scene import SHORT, FlowScene, flow_figure, flow_scores
-from .sides import sides_of, title_of
+from .sides import readout_places, sides_of, title_of
 from .view import View
-from .weights import deflated
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from .weights import deflate
 
 EXACT_BYTES = 4_000_000
 """Up to here maps travel as 64-bit floats, and the browser's flow is Python's to the last digit; beyond as 32-bit."""
@@ -64,8 +58,8 @@ def flow(
     if record.pooled and heads not in ("mean", 0):
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")
     maps = pooled_maps(weights, heads)
-    number = record.layers[-1] if layer is None else known(layer, record.layers, "layer")
-    sources = _positions(record, _read(record) if query is None else query, "query")
+    number = record.layers[-1] if layer is None else pick_one(layer, record.layers, "layer")
+    sources = _positions(record, _default_sources(record) if query is None else query, "query")
     targets = _positions(record, [] if key is None else key, "key")
     if not sources:
         raise BadInput("The flow view needs a source: give query= a position.")
@@ -79,7 +73,7 @@ def flow(
         "layers": list(record.layers),
         "residual": float(residual),
         "readout": [round(share, 6) for share in record.readout.tolist()],
-        "heads": _said(heads, record),
+        "heads": _pooling_in_words(heads, record),
         "code": "float64" if short else "float32",
         "computed": {"layers": list(scores.layers), "sources": list(scores.sources)},
         "saturation": [
@@ -88,10 +82,10 @@ def flow(
         ],
     }
     blobs = {
-        "maps": deflated(maps.numpy() if short else maps.float().numpy()),
-        "rollout": deflated(scores.rollout.astype(np.float32)),
-        "flow": deflated(scores.flow.astype(np.float32)),
-        "ends": deflated(scores.ends),
+        "maps": deflate(maps.numpy() if short else maps.float().numpy()),
+        "rollout": deflate(scores.rollout.astype(np.float32)),
+        "flow": deflate(scores.flow.astype(np.float32)),
+        "ends": deflate(scores.ends),
     }
     state = {
         "layer": number,
@@ -102,19 +96,15 @@ def flow(
         "threshold": 0.0,
         "root": False,
     }
-
     options = {"heads": heads, "residual": float(residual)}
     scene = FlowScene(record, sides["keys"], maps, graph, options, scores)
-
-    def table() -> "pd.DataFrame":
-        return scores.to_frame(record, maps.numpy())
 
     return View(
         "flow",
         payload,
         state,
         blobs,
-        table=table,
+        table=lambda: scores.to_frame(record, maps.numpy()),
         draw=lambda selected, width: flow_figure(scene, selected, width),
         choices={
             "layer": record.layers,
@@ -125,10 +115,9 @@ def flow(
     )
 
 
-def _read(record: AttentionRecord) -> list[int]:
-    """Where the answer is read: the strongest positions, all of them for a mean; of a long text the first of those."""
-    strongest = torch.isclose(record.readout, record.readout.max()).nonzero().flatten().tolist()
-    return strongest if len(record.query_tokens) <= SHORT else strongest[:1]
+def _default_sources(record: AttentionRecord) -> list[int]:
+    """Where the answer is read; of a long text the first of these positions."""
+    return readout_places(record)[: None if len(record.query_tokens) <= SHORT else 1]
 
 
 def _positions(record: AttentionRecord, positions: int | Sequence[int], what: str) -> list[int]:
@@ -137,7 +126,7 @@ def _positions(record: AttentionRecord, positions: int | Sequence[int], what: st
     return sorted({position(number, len(record.query_tokens), what) for number in some})
 
 
-def _said(heads: Heads, record: AttentionRecord) -> str:
+def _pooling_in_words(heads: Heads, record: AttentionRecord) -> str:
     """How heads were pooled, in words."""
     if heads == "mean" or record.pooled:
         return "the mean over heads"

@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
@@ -19,12 +20,9 @@ from ..attribution.flow_kernels import SCALE
 from ..attribution.heads import Heads, with_residual
 from ..errors import BadInput
 from ..record import AttentionRecord
-from .printing import INK, PAGE, QUIET, Plot, draw_lines, drawn_figure, shortened, text_width
-from .sides import NAMED, shown, shown_units
-from .tables import token_column
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .printing import INK, PAGE, QUIET, Plot, draw_in_inches, draw_lines, drawn_figure, shorten, text_width
+from .sides import NAMED, shown_units, token_texts
+from .tables import tidy_table, token_column
 
 # What rollout and flow say of every token, from the sources and layers they were computed for.
 
@@ -42,25 +40,20 @@ class FlowScores:
     saturation: tuple[tuple[int, float, float, float], ...]
     """For each layer the shares of flows at either trivial cut, at the source's, and at the token's."""
 
-    def to_frame(self, record: AttentionRecord, maps: Float[np.ndarray, "layer token token"]) -> "pd.DataFrame":
+    def to_frame(self, record: AttentionRecord, maps: Float[np.ndarray, "layer token token"]) -> pd.DataFrame:
         """A row for each method, layer, query and key; raw attention is the row of the pooled map."""
-        import pandas as pd
-
-        rows = maps[list(self.layers)][:, list(self.sources)]
-        tables = {"raw": rows, "rollout": self.rollout, "flow": self.flow}
-        layer, source, key = np.indices(rows.shape).reshape(3, -1)
-        tokens = shown(record.tokens)
-        query = np.array(self.sources, dtype=int)[source]
-        columns = {
-            "layer": np.array(record.layers)[np.array(self.layers, dtype=int)[layer]],
-            "query": query,
-            "key": key,
-            "query_token": token_column(tokens, query),
-            "key_token": token_column(tokens, key),
-        }
-        return pd.concat(
-            [pd.DataFrame({"method": name, **columns, "value": table.reshape(-1)}) for name, table in tables.items()],
-            ignore_index=True,
+        tokens = token_column(token_texts(record.tokens))
+        raw = maps[list(self.layers)][:, list(self.sources)]
+        return tidy_table(
+            {
+                "method": (0, ["raw", "rollout", "flow"]),
+                "layer": (1, [record.layers[place] for place in self.layers]),
+                "query": (2, self.sources),
+                "key": (3, range(len(record.tokens))),
+                "query_token": (2, tokens[list(self.sources)]),
+                "key_token": (3, tokens),
+            },
+            value=np.stack([raw, self.rollout, self.flow]),
         )
 
 
@@ -170,7 +163,7 @@ def _members(units: Sequence[Sequence[int]], tokens: int) -> Float[np.ndarray, "
     return members
 
 
-def reached(edges: Edges, sources: Sequence[int], threshold: float) -> Edges:
+def reachable_edges(edges: Edges, sources: Sequence[int], threshold: float) -> Edges:
     """The edges that can be reached from the sources over edges that are not below the threshold; others are zero."""
     kept = np.where((edges >= threshold) & (edges > 0), edges, 0.0)
     here = np.isin(np.arange(edges.shape[1]), list(sources))
@@ -206,7 +199,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class FlowChoice:
     """What is drawn: the source's layer by its place, sources and targets by position, and the units in sight."""
 
     top: int
@@ -218,7 +211,7 @@ class Chosen:
     visible: list[int]
 
     @classmethod
-    def of(cls, record: AttentionRecord, side: Mapping[str, Any], state: Mapping[str, Any]) -> "Chosen":
+    def of(cls, record: AttentionRecord, side: Mapping[str, Any], state: Mapping[str, Any]) -> "FlowChoice":
         """What a state chooses of a record; as on the screen, the first token where no source is chosen."""
         units, visible = shown_units(side, state)
         number = state.get("layer")
@@ -227,7 +220,7 @@ class Chosen:
             sources=list(state.get("queries") or [0]),
             targets=list(state.get("keys") or []),
             units=[list(unit.places) for unit in units],
-            texts=[shortened(unit.text, LONGEST) for unit in units],
+            texts=[shorten(unit.text, LONGEST) for unit in units],
             visible=visible,
         )
 
@@ -238,7 +231,7 @@ class Chosen:
 
 def flow_figure(scene: FlowScene, state: Mapping[str, Any], width: int | float | None = None) -> Plot:
     """Raw attention, rollout and flow for the chosen source, layer and target, with the minimum cut in bold."""
-    chosen = Chosen.of(scene.record, scene.side, state)
+    chosen = FlowChoice.of(scene.record, scene.side, state)
     width = width or PAGE
     count = len(chosen.visible)
     beside = (width - 2 * GAP) / 3 >= NUMBERS + count * STEP
@@ -256,21 +249,19 @@ def flow_figure(scene: FlowScene, state: Mapping[str, Any], width: int | float |
     height = TITLE + 2 * labels + (chosen.top + 1) * row
     across, down = (3, 1) if beside else (1, 3)
     with drawn_figure(width, down * height + (down - 1) * GAP) as figure:
-        axes = figure.add_subplot()
-        axes.set_axis_off()
-        axes.set(xlim=(0, width), ylim=(down * height + (down - 1) * GAP, 0))
+        axes = draw_in_inches(figure.add_subplot(), width, down * height + (down - 1) * GAP)
         for place, panel in enumerate(panels):
             corner = (place % across * (each + GAP), place // across * (height + GAP))
             _draw(axes, panel, chosen, corner, (step, row, labels), scene.record.layers, bool(state.get("root")))
     return Plot(figure, _caption(scene.record, found, chosen, state))
 
 
-def _panels(scene: FlowScene, found: FlowScores, chosen: Chosen, threshold: float) -> list[Panel]:
+def _panels(scene: FlowScene, found: FlowScores, chosen: FlowChoice, threshold: float) -> list[Panel]:
     """What each method says, between units."""
     top, sources, visible = chosen.top, chosen.sources, chosen.visible
     graph = with_residual(scene.maps[: top + 1], scene.options["residual"]).numpy()
     from_units = [unit for unit, places in enumerate(chosen.units) if set(places) & set(sources)]
-    raw = reached(attention_between(graph, chosen.units, sources), from_units, threshold)
+    raw = reachable_edges(attention_between(graph, chosen.units, sources), from_units, threshold)
     mass = passing_between(passing_mass(graph, sources), chosen.units)
     cut: dict[tuple[int, int, int], float] = {}
     passed = raw
@@ -297,7 +288,7 @@ def _panels(scene: FlowScene, found: FlowScores, chosen: Chosen, threshold: floa
 def _draw(
     axes: Any,
     panel: Panel,
-    chosen: Chosen,
+    chosen: FlowChoice,
     corner: tuple[float, float],
     sizes: tuple[float, float, float],
     numbers: Sequence[int],
@@ -356,9 +347,9 @@ def _draw(
         )  # fmt: skip
 
 
-def _caption(record: AttentionRecord, found: FlowScores, chosen: Chosen, state: Mapping[str, Any]) -> str:
+def _caption(record: AttentionRecord, found: FlowScores, chosen: FlowChoice, state: Mapping[str, Any]) -> str:
     """The panels in words, with the flow to the target, its saturation and what is left out."""
-    names = [shortened(text, NAMED) for text in shown(record.tokens)]
+    names = [shorten(text, NAMED) for text in token_texts(record.tokens)]
     number = record.layers[chosen.top]
     everyone = len(chosen.sources) == len(record.query_tokens) > 1
     joined = " + ".join(names[place] for place in chosen.sources)

@@ -1,18 +1,18 @@
 // The frame that every view of a record stands in: controls, keys, what is read out, and a redraw when anything changes.
 
-import { colours, element } from "./drawing.js";
-import { hasPieces } from "./units.js";
+import { colours, element, plainTable } from "./drawing.js";
+import { hasPieces, pinnedAfter } from "./units.js";
 
 const STEPS = { ArrowLeft: ["layer", -1], ArrowRight: ["layer", 1], ArrowUp: ["head", -1], ArrowDown: ["head", 1] };
 
 /** @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, on: Function, off: Function, save_changes: () => void}} Model
  *  @typedef {{node: HTMLElement, refresh: () => void}} Control */
 
-/** A frame around one view. The view adds controls and parts to it, and gives it `draw`.
- *
- * `draw` may be asynchronous (a layer is decoded when it is first looked at); what changes meanwhile is drawn after it.
- * `table` makes the rows of `View as table` when it is opened.
- */
+/** What a frame stands around. `draw` may be asynchronous (a layer is decoded when it is first looked at); what changes
+ * meanwhile is drawn after it. `table` makes the rows of `View as table` when it is opened.
+ * @typedef {{draw: () => unknown, table: () => {caption: string, columns: (string | number)[], rows: (string | number)[][]}}} Drawing */
+
+/** A frame around one view. The view adds controls and parts to it, and then starts it. */
 export class Frame {
   #controls = [];
   #keys = new Map();
@@ -23,21 +23,23 @@ export class Frame {
   #cleanup = [];
   #work = 0;
 
-  /** @param {{model: Model, el: HTMLElement, name: string, label: string, draw: () => unknown, table: () => {caption: string, columns: (string | number)[], rows: (string | number)[][]}}} given */
-  constructor({ model, el, name, label, draw, table }) {
+  /** @type {Drawing} */
+  #view = null;
+  #rows = element("div", { className: "scroll table" });
+
+  /** @param {{model: Model, el: HTMLElement}} given @param {string} name @param {string} label */
+  constructor({ model, el }, name, label) {
     this.model = model;
     /** @type {Record<string, Kept>} */
     this.kept = model.get("kept");
     this.el = el;
-    this.draw = draw;
     this.controls = element("div", { className: "controls" });
     this.body = element("div", { className: "body" });
     this.reading = element("p", { className: "reading", ariaLive: "polite" });
     this.said = element("p", { className: "said quiet" });
     this.summary = element("p", { className: "hidden summary", ariaLive: "polite" });
     this.note = element("div", { className: "note", hidden: true });
-    const holder = element("div", { className: "scroll table" });
-    this.table = element("details", {}, element("summary", {}, "View as table"), holder);
+    this.table = element("details", {}, element("summary", {}, "View as table"), this.#rows);
     this.foot = element("div", { className: "foot" }, this.table);
     this.dialog = element("dialog", { ariaLabel: "Keys" });
     const keys = element(
@@ -61,27 +63,15 @@ export class Frame {
     );
     el.classList.add("attnscope");
     el.replaceChildren(this.holder);
-    this.fillTable = () => {
-      if (!this.table.open) return;
-      const { caption, columns, rows } = table();
-      const cells = (kind, row) =>
-        row.map((cell, place) =>
-          place || kind === "th"
-            ? element(kind, kind === "th" ? { scope: "col" } : {}, String(cell))
-            : element("th", { scope: "row" }, String(cell)),
-        );
-      const made = element(
-        "table",
-        { className: "plain" },
-        element("caption", {}, caption),
-        element("thead", {}, element("tr", {}, ...cells("th", columns))),
-        element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells("td", row)))),
-      );
-      holder.replaceChildren(made);
-    };
-    this.table.addEventListener("toggle", this.fillTable);
+    this.table.addEventListener("toggle", () => this.#fillTable());
     this.holder.addEventListener("keydown", (event) => this.#pressed(event));
     this.key("?", "this list", () => this.#showKeys());
+  }
+
+  #fillTable() {
+    if (!this.table.open) return;
+    const { caption, columns, rows } = this.#view.table();
+    this.#rows.replaceChildren(plainTable(columns, rows, element("caption", {}, caption)));
   }
 
   // ---- what is chosen
@@ -97,6 +87,12 @@ export class Frame {
     Object.keys(changes).forEach((name) => this.#checkKept(name));
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
+  }
+
+  /** Pins tokens, releases them if they are pinned, or with `more` adds them to those that are.
+   * @param {"queries" | "keys"} name @param {number[]} places @param {boolean} more */
+  pin(name, places, more) {
+    this.set({ [name]: pinnedAfter(this.get(name, []), places, more).sort((one, other) => one - other) });
   }
 
   /** What the view does not declare would be lost in a link: that is an error of the view. @param {string} name */
@@ -169,31 +165,30 @@ export class Frame {
     return this.add({ node, refresh: () => (box.checked = Boolean(this.get(name, false))) });
   }
 
-  /** The threshold below which nothing is drawn. @param {number} [largest] @param {string} [title] */
-  threshold(largest = 0.5, title = "Hide below") {
+  /** A share on a slider. @param {string} title @param {string} name @param {{most: number, step: number, words: (share: number) => string}} scale */
+  slider(title, name, { most, step, words }) {
     const slider = element("input", {
       type: "range",
       min: "0",
-      max: String(largest),
-      step: "0.005",
+      max: String(most),
+      step: String(step),
       ariaLabel: title,
-      oninput: () => this.set({ threshold: Number(slider.value) }),
+      oninput: () => this.set({ [name]: Number(slider.value) }),
     });
     const shown = element("output", {});
+    const node = element("label", {}, element("span", { className: "quiet" }, title), element("div", {}, slider, shown));
+    this.add({ node, refresh: () => ((slider.value = String(this.get(name, 0))), (shown.textContent = words(this.get(name, 0)))) });
+    return node;
+  }
+
+  /** The threshold below which nothing is drawn. @param {number} [most] @param {string} [title] */
+  threshold(most = 0.5, title = "Hide below") {
     this.key("t", "hide what is below 0, 0.05, 0.1, 0.2", () => {
       const stops = [0, 0.05, 0.1, 0.2];
       this.set({ threshold: stops.find((stop) => stop > this.get("threshold", 0) + 1e-9) ?? 0 });
     });
-    const node = element(
-      "label",
-      { className: "threshold", title: "Key: t" },
-      element("span", { className: "quiet" }, title),
-      element("div", {}, slider, shown),
-    );
-    return this.add({
-      node,
-      refresh: () => ((slider.value = String(this.get("threshold", 0))), (shown.textContent = this.get("threshold", 0).toFixed(3))),
-    });
+    const node = this.slider(title, "threshold", { most, step: 0.005, words: (share) => share.toFixed(3) });
+    return Object.assign(node, { className: "threshold", title: "Key: t" });
   }
 
   // ---- keys
@@ -259,11 +254,14 @@ export class Frame {
   // ---- drawing
 
   /** Draws, and draws again whenever what is chosen, the size, the screen or the scheme changes.
-   * @param {string[]} [apart] names that the view listens to by itself, because they draw little anew @returns {() => void} what ends it */
-  start(apart = []) {
-    const names = [...Object.keys(this.kept).filter((name) => !apart.includes(name)), "payload", "blobs"];
+   * @param {Drawing} view @param {string[]} [apart] names whose change draws little anew, by `moved` @param {() => void} [moved]
+   * @returns {() => void} what ends it */
+  start(view, apart = [], moved = () => {}) {
+    this.#view = view;
     const again = () => this.redraw();
-    for (const name of names) this.model.on(`change:${name}`, again);
+    /** @type {[string, () => void][]} */
+    const heard = [...Object.keys(this.kept), "payload", "blobs"].map((name) => [`change:${name}`, apart.includes(name) ? moved : again]);
+    for (const [name, act] of heard) this.model.on(name, act);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const stop = new AbortController();
     dark.addEventListener("change", again, stop);
@@ -285,7 +283,7 @@ export class Frame {
     this.#cleanup.push(() => {
       watch.disconnect();
       stop.abort();
-      for (const name of names) this.model.off(`change:${name}`, again);
+      for (const [name, act] of heard) this.model.off(name, act);
     });
     again();
     return () => this.#cleanup.forEach((end) => end());
@@ -302,8 +300,8 @@ export class Frame {
         return;
       }
       for (const control of this.#controls) control.refresh();
-      await this.draw();
-      this.fillTable();
+      await this.#view.draw();
+      this.#fillTable();
       this.holder.dataset.drawn = String(Number(this.holder.dataset.drawn ?? 0) + 1);
     });
     this.#last = this.#pending.catch((error) => console.error(error));

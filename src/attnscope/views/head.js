@@ -3,7 +3,7 @@
 import { colours, element, sharp } from "./drawing.js";
 import { Frame, headChips, recordControls } from "./frame.js";
 import { HeadWords, drawLines, lineAt, linesOf, strongest } from "./head_lines.js";
-import { TokenList, pinnedAfter, unitsOf } from "./units.js";
+import { TokenList, placesHolding, unitsOf } from "./units.js";
 import { Layers } from "./weights.js";
 
 // ---- Tokens left and right, a line for each weight between them: the body of the head view, wherever it stands.
@@ -98,7 +98,7 @@ export class HeadPanel {
     const between = frame.get("between", "all");
     const allowed = (query, key) => between === "all" || between === `${query.sentence}${key.sentence}`;
     const needed = (side, unit) =>
-      (special || (!unit.special && !unit.sink)) && (between === "all" || unit.sentence === Number(between[side === "queries" ? 0 : 1]));
+      (special || !unit.quiet) && (between === "all" || unit.sentence === Number(between[side === "queries" ? 0 : 1]));
     for (const side of ["queries", "keys"]) {
       const column = this.columns[side];
       column.units = unitsOf(payload[side], words);
@@ -149,8 +149,10 @@ export class HeadPanel {
     if (this.#hover) return this.#hover;
     const rows = (side) => {
       const { units, shown } = this.columns[side];
-      const pinned = new Set(this.frame.get(side, []));
-      return shown.flatMap((place, row) => (units[place].places.some((from) => pinned.has(from)) ? [row] : []));
+      return placesHolding(
+        shown.map((place) => units[place]),
+        this.frame.get(side, []),
+      );
     };
     const [queries, keys] = [rows("queries"), rows("keys")];
     return queries.length || keys.length ? { queries, keys } : null;
@@ -170,10 +172,7 @@ export class HeadPanel {
     const inSight = chosen.filter(({ query, key }) => visible(query) || visible(key));
     const drawn = inSight.length > MOST_LINES ? strongest(inSight, MOST_LINES) : inSight;
     const y = (row) => row * ROW + ROW / 2 - top;
-    const quiet = (side, row) => {
-      const { units, shown } = this.columns[side];
-      return units[shown[row]].special || units[shown[row]].sink;
-    };
+    const quiet = (side, row) => this.columns[side].units[this.columns[side].shown[row]].quiet;
     const opacity = ({ query, key, weight }) =>
       this.#opacity(weight) * (!active && (quiet("queries", query) || quiet("keys", key)) ? FADED : 1);
     const { heads } = this.layers.described;
@@ -296,10 +295,9 @@ export class HeadPanel {
     return undefined;
   }
 
-  /** Pins a row, releases it if it is pinned, or with `more` adds it to those that are. */
   #pin(side, row, more) {
     const { units, shown } = this.columns[side];
-    this.frame.set({ [side]: pinnedAfter(this.frame.get(side, []), units[shown[row]].places, more).sort((one, other) => one - other) });
+    this.frame.pin(side, units[shown[row]].places, more);
   }
 
   /** The largest weights of what is shown, as rows. */
@@ -308,21 +306,13 @@ export class HeadPanel {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
   const layers = new Layers(model, payload.weights);
-  const frame = new Frame({
-    model,
-    el,
-    name: "head",
-    label: "Head view: where each token attends",
-    draw: () => panel.draw(),
-    table: () => panel.table(),
-  });
+  const frame = new Frame({ model, el }, "head", "Head view: where each token attends");
   const panel = new HeadPanel(frame, payload, layers);
   recordControls(frame, payload);
   frame.body.append(headChips(frame, payload.weights), panel.node);
-  return frame.start();
+  return frame.start(panel);
 }

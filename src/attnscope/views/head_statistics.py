@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from ..record import AttentionRecord, readable
-from .sides import in_sight, sinks_of, units_of
-from .weights import deflated, packed
+from .sides import in_sight, sinks_of, token_texts, units_of
+from .tables import tidy_table
+from .weights import deflate, pack_array
 
 ROLE_SHARE, ROLE_LIFT = 0.4, 2.0
 """A head is called by a pattern that has this share of its attention, and so many times what chance would give."""
@@ -58,7 +60,7 @@ class HeadStatistics:
     """What looking at everything alike would give to each role that is a share of the attention."""
 
 
-def visible(record: AttentionRecord) -> Bool[Tensor, "query key"]:
+def visible_keys(record: AttentionRecord) -> Bool[Tensor, "query key"]:
     """Which keys each query may attend to; none for a query that attends to nothing."""
     queries, keys = record.weights.shape[2:]
     sees = torch.ones(queries, keys, dtype=torch.bool)
@@ -68,15 +70,15 @@ def visible(record: AttentionRecord) -> Bool[Tensor, "query key"]:
     return sees
 
 
-def choosing(record: AttentionRecord) -> list[int]:
+def rows_with_choice(record: AttentionRecord) -> list[int]:
     """The queries that have a choice: more than one key. What a row of one key shows says nothing of a head."""
-    return [int(row) for row in (visible(record).sum(-1) > 1).nonzero().flatten()]
+    return [int(row) for row in (visible_keys(record).sum(-1) > 1).nonzero().flatten()]
 
 
 def head_statistics(record: AttentionRecord) -> HeadStatistics:
     """The figures and the role of each head, over the rows that have a choice."""
-    rows = choosing(record)
-    sees = visible(record)[rows].float()
+    rows = rows_with_choice(record)
+    sees = visible_keys(record)[rows].float()
     uniform = sees / sees.sum(-1, keepdim=True).clamp(min=1)
     sets = _key_sets(record)
     pairs = _pairs(record, rows)
@@ -213,7 +215,7 @@ def maps_of(record: AttentionRecord, sides: Mapping[str, Any], *, words: bool, s
     rows, columns = places["queries"], places["keys"]
     side = min(max(math.isqrt(BYTES // (len(record.layers) * len(record.heads))), LEAST_SIDE), MOST_SIDE)
     block = (math.ceil(len(rows) / side) or 1, math.ceil(len(columns) / side) or 1)
-    free = set(choosing(merged))
+    free = set(rows_with_choice(merged))
     found = [_of_layer(layer, rows, columns, block, free) for layer in merged.weights]
     pixels, pair, weight, shown, mass = (torch.stack(parts) for parts in zip(*found, strict=True))
     return Maps(
@@ -231,6 +233,8 @@ def maps_of(record: AttentionRecord, sides: Mapping[str, Any], *, words: bool, s
 class ModelScene:
     """What the page and the printed figure of all heads both draw: their maps for each choice, and what each does."""
 
+    record: AttentionRecord
+    sides: Mapping[str, Any]
     maps: Mapping[str, Maps]
     """By `tokens` or `words` (where a word has several tokens), with `-quiet` without special tokens and sinks."""
     statistics: HeadStatistics
@@ -248,31 +252,67 @@ class ModelScene:
             for words in levels
             for special in shows
         }
-        return cls(maps, head_statistics(record))
+        return cls(record, sides, maps, head_statistics(record))
 
-    def shown(self, state: Mapping[str, Any]) -> Maps:
+    def maps_for(self, state: Mapping[str, Any]) -> Maps:
         """The maps that a state chooses, as far as there is something to choose."""
         level = "words" if state.get("words") and "words" in self.maps else "tokens"
         quiet = f"{level}-quiet"
         return self.maps[quiet if not state.get("special", True) and quiet in self.maps else level]
 
-    def described(self) -> dict[str, Any]:
-        """What a script must know of the pictures of each choice."""
+    def payload(self) -> dict[str, Any]:
+        """What a script must know of the pictures of each choice, of the figures and of the roles."""
+        statistics = self.statistics
+        names = list(dict.fromkeys(role for row in statistics.roles for role in row))
         return {
-            name: {
-                "shape": list(maps.pixels.shape[2:]),
-                "block": list(maps.block),
-                "units": [len(maps.queries), len(maps.keys)],
-                "pair": packed(maps.pair.numpy()),
-                "weight": packed(maps.weight.numpy()),
-                "hidden": maps.hidden,
-            }
-            for name, maps in self.maps.items()
+            "maps": {
+                name: {
+                    "shape": list(maps.pixels.shape[2:]),
+                    "block": list(maps.block),
+                    "units": [len(maps.queries), len(maps.keys)],
+                    "pair": pack_array(maps.pair.numpy()),
+                    "weight": pack_array(maps.weight.numpy()),
+                    "hidden": maps.hidden,
+                }
+                for name, maps in self.maps.items()
+            },
+            "statistics": [
+                {
+                    "name": name,
+                    **dict(zip(("title", "unit", "meaning"), TITLES[name], strict=True)),
+                    "values": pack_array(values.numpy()),
+                }
+                for name, values in statistics.figures.items()
+            ],
+            "roles": {
+                "names": names,
+                "places": [[names.index(role) for role in row] for row in statistics.roles],
+                "shares": pack_array(statistics.shares.numpy()),
+                "chances": [statistics.chances.get(role) for role in names],
+                "counted": [role in POSITIONS.values() for role in names],
+            },
         }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every head as a row: its statistics, its role on this text, and its strongest pair of tokens."""
+        record, maps, statistics = self.record, self.maps["tokens"], self.statistics
+        pairs = {"query": maps.pair[..., 0].numpy(), "key": maps.pair[..., 1].numpy()}
+        frame = tidy_table(
+            {"layer": (0, record.layers), "head": (1, record.heads)},
+            **{name: values.double().numpy() for name, values in statistics.figures.items()},
+            role=np.array(statistics.roles, dtype=object),
+            role_share=statistics.shares.double().numpy(),
+            **pairs,
+            weight=maps.weight.double().numpy(),
+        )
+        for side, tokens in (("query", record.query_tokens), ("key", record.key_tokens)):
+            texts = [*token_texts(tokens), ""]  # the last is for -1, no pair
+            frame.insert(frame.columns.get_loc("weight"), f"{side}_token", [texts[place] for place in frame[side]])
+        return frame
 
     def blobs(self) -> dict[str, bytes]:
         """The bytes of the pictures of each choice."""
-        return {name: deflated(maps.code.numpy()) for name, maps in self.maps.items()}
+        return {name: deflate(maps.code.numpy()) for name, maps in self.maps.items()}
 
 
 def _of_layer(

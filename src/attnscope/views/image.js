@@ -190,35 +190,12 @@ class ImageView {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
-  const frame = new Frame({
-    model,
-    el,
-    name: "image",
-    label: "Image view: which parts of an image were looked at",
-    draw: () => view.draw(),
-    table: () => view.table(),
-  });
+  const frame = new Frame({ model, el }, "image", "Image view: which parts of an image were looked at");
   const view = new ImageView(frame, model.get("payload"));
-  const slider = element("input", {
-    type: "range",
-    min: "0",
-    max: "1",
-    step: "0.05",
-    ariaLabel: "Opacity of the heat",
-    oninput: () => frame.set({ opacity: Number(slider.value) }),
-  });
-  const shown = element("output", {});
-  frame.add({
-    node: element("label", {}, element("span", { className: "quiet" }, "Opacity of the heat"), element("div", {}, slider, shown)),
-    refresh: () => (
-      (slider.value = String(frame.get("opacity", 0.6))),
-      (shown.textContent = percent(frame.get("opacity", 0.6)).replace(".0", ""))
-    ),
-  });
+  frame.slider("Opacity of the heat", "opacity", { most: 1, step: 0.05, words: (share) => percent(share).replace(".0", "") });
   frame.check("Square-root scale", "root");
   frame.body.append(view.node);
-  return frame.start();
+  return frame.start(view);
 }

@@ -4,21 +4,21 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64, UInt8
 
+from .. import paint
 from ..errors import BadInput
 from ..record import TokenScores
 from ..record.schema import checked
 from .palette import diverging, heat
-from .printing import COLUMN, INK, PAGE, Plot, drawn_figure, fitting
+from .printing import COLUMN, INK, PAGE, Plot, drawn_figure, fit_text
 from .scores_methods import Method, Scores, methods_of
+from .tables import tidy_table
 from .view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LARGEST_SIDE = 1024
 """Pixels of the longer side of the image that a page holds; a larger one is made smaller."""
@@ -57,7 +57,7 @@ def image(scores: Scores, image: Any, *, grid: Sequence[int] | None = None) -> V
         "size": [pixels.shape[1], pixels.shape[0]],
         "grid": [rows, columns],
         "heat": list(heat()),
-        "methods": [_described(method, values[method.name], places) for method in methods],
+        "methods": [_describe(method, values[method.name], places) for method in methods],
     }
     names = list(values)
     return View(
@@ -71,15 +71,13 @@ def image(scores: Scores, image: Any, *, grid: Sequence[int] | None = None) -> V
     )
 
 
-def patches_frame(values: Mapping[str, Float64[np.ndarray, "row column"]]) -> "pd.DataFrame":
+def patches_frame(values: Mapping[str, Float64[np.ndarray, "row column"]]) -> pd.DataFrame:
     """Every patch under every method as a row: method, row, column, score."""
-    import pandas as pd
-
-    parts = []
-    for name, scores in values.items():
-        row, column = np.indices(scores.shape).reshape(2, -1)
-        parts.append(pd.DataFrame({"method": name, "row": row, "column": column, "score": scores.reshape(-1)}))
-    return pd.concat(parts, ignore_index=True)
+    scores = np.stack(list(values.values()))
+    _, rows, columns = scores.shape
+    return tidy_table(
+        {"method": (0, list(values)), "row": (1, range(rows)), "column": (2, range(columns))}, score=scores
+    )
 
 
 def image_figure(
@@ -105,7 +103,7 @@ def image_figure(
             extent = (0, scores.shape[1], scores.shape[0], 0)
             axes.imshow(pixels, extent=extent, aspect="auto", interpolation="antialiased")
             axes.imshow(overlay(scores, state), extent=extent, aspect="auto", interpolation="nearest")
-            figure.text(left / width, 1 - (top + TITLE / 2) / height, fitting(name, each), va="center", color=INK)
+            figure.text(left / width, 1 - (top + TITLE / 2) / height, fit_text(name, each), va="center", color=INK)
             end = float(np.abs(scores).max())
             signed = bool((scores < 0).any())
             strip = np.linspace(-end if signed else 0.0, end, 64)[None]
@@ -117,11 +115,11 @@ def image_figure(
             where = {"va": "center", "fontsize": 7, "color": INK}
             figure.text((left + each / 2 + 0.05) / width, low + 0.04 / height, said, **where)
     opacity = float(state.get("opacity", OPACITY))
+    down, over = next(iter(values.values())).shape
     return Plot(
         figure,
-        f"Scores of {' and '.join(chosen)} over the patches of an image, {next(iter(chosen.values())).shape[0]} rows by"
-        f" {next(iter(chosen.values())).shape[1]} columns; colour is the score, from 0 to the largest of each method,"
-        f" and covers the image by {opacity:.0%} where it is largest.",
+        f"Scores of {' and '.join(chosen)} over the patches of an image, {down} rows by {over} columns; colour is the"
+        f" score, from 0 to the largest of each method, and covers the image by {opacity:.0%} where it is largest.",
     )
 
 
@@ -133,7 +131,7 @@ def overlay(
     end = float(np.abs(np.nan_to_num(scores)).max()) or 1.0
     shares = np.nan_to_num(scores) / end
     inked = np.sign(shares) * np.sqrt(np.abs(shares)) if state.get("root") else shares
-    scale = np.array([[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in _scale(signed=signed)])
+    scale = np.array([paint.rgb(colour) for colour in (diverging() if signed else heat())]) / 255
     steps = np.rint(((1 + inked) / 2 if signed else inked).clip(0, 1) * (len(scale) - 1)).astype(int)
     opacity = float(state.get("opacity", OPACITY)) * (1.0 if len(scores) == 1 else np.abs(inked))
     return np.dstack([scale[steps], np.broadcast_to(opacity, scores.shape)])
@@ -207,7 +205,7 @@ def _patches(scores: TokenScores, rows: int, columns: int) -> list[int]:
     return places
 
 
-def _described(method: Method, values: Float64[np.ndarray, "row column"], places: Sequence[int]) -> dict[str, Any]:
+def _describe(method: Method, values: Float64[np.ndarray, "row column"], places: Sequence[int]) -> dict[str, Any]:
     """A method for the script: its scores, and what the tokens that are no patch have of them."""
     every = method.own.abs().nan_to_num()
     mass = float(every.sum())
@@ -218,10 +216,6 @@ def _described(method: Method, values: Float64[np.ndarray, "row column"], places
         "elsewhere": 0.0 if mass <= 0 else max(0.0, 1 - float(every[list(places)].sum()) / mass),
         "warnings": list(method.scores.warnings),
     }
-
-
-def _scale(*, signed: bool) -> tuple[str, ...]:
-    return diverging() if signed else heat()
 
 
 def _data_uri(pixels: Pixels) -> str:

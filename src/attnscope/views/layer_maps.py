@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput
-from .printing import INK, PAGE, QUIET, Plot, colour_map, drawn_figure, fitting, shortened, text_width
+from .printing import INK, PAGE, QUIET, Plot, colour_map, draw_in_inches, drawn_figure, fit_text, shorten, text_width
 
 NUMBERS, BESIDE = 0.32, 0.2
 """Inches at the left for the numbers of the layers, and right of each map for the end of its scale."""
@@ -68,17 +68,15 @@ def layer_maps(
     height = _around(len(titled), sizes.labels) + len(rows) * len(layers) * sizes.layer
     with drawn_figure(width, height) as figure:
         figure.set_layout_engine("none")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(0, width), ylim=(height, 0))
+        axes = draw_in_inches(figure.add_axes((0, 0, 1, 1)), width, height)
         top = 0.0
         for place, (name, maps) in enumerate(rows.items()):
-            axes.text(0.02, top + LINE / 2, fitting(name, width - 0.1), va="center", color=INK, fontweight="bold")
+            axes.text(0.02, top + LINE / 2, fit_text(name, width - 0.1), va="center", color=INK, fontweight="bold")
             top += LINE + LINE * (place in titled)
             for column, one in enumerate(maps):
                 left = NUMBERS + column * sizes.each
                 if place in titled:
-                    title = fitting(one.title, sizes.each - BESIDE)
+                    title = fit_text(one.title, sizes.each - BESIDE)
                     axes.text(left, top - LINE / 2, title, va="center", color=INK)
                 _draw_map(axes, one, left, top, sizes)
             _draw_numbers(axes, layers, top, sizes.layer)
@@ -102,7 +100,7 @@ def _sizes(rows: Mapping[str, Sequence[LayerMap]], layers: int, titled: int, wid
             f" has {most}: take a shorter text."
         )
     labels = [
-        max(text_width(shortened(token, LONGEST), SMALL) for one in maps for token in one.tokens) + 0.06
+        max(text_width(shorten(token, LONGEST), SMALL) for one in maps for token in one.tokens) + 0.06
         for maps in rows.values()
     ]
     layer = min(HIGHEST, (TALLEST - _around(titled, labels)) / (len(rows) * layers))
@@ -128,7 +126,7 @@ def _draw_map(axes: Any, one: LayerMap, left: float, top: float, sizes: Sizes) -
     where = {"rotation": 90, "color": QUIET, "fontsize": SMALL}
     axes.text(across[-1] + 0.04, middle, f"0–{one.largest:.2g}", ha="left", va="center", **where)
     for token, start in zip(one.tokens, across, strict=False):
-        text = shortened(token, LONGEST)
+        text = shorten(token, LONGEST)
         axes.text(start + step / 2, down[0] + 0.03, text, rotation=90, ha="center", va="top", color=INK, fontsize=SMALL)
 
 

@@ -413,17 +413,9 @@ class LearningView {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
-  const frame = new Frame({
-    model,
-    el,
-    name: "learning",
-    label: "Learning view: curves over the steps of a training",
-    draw: () => view.draw(),
-    table: () => view.table(),
-  });
+  const frame = new Frame({ model, el }, "learning", "Learning view: curves over the steps of a training");
   const view = new LearningView(frame);
   // while a training runs, what has changed is not to be read out at every step
   frame.summary.setAttribute("aria-live", "off");
@@ -435,12 +427,5 @@ export function render({ model, el }) {
   frame.top.before(view.title);
   frame.body.append(view.waiting, view.panels);
   frame.reading.after(view.readout.node);
-  const end = frame.start(["step"]);
-  // a step draws nothing of the curves anew
-  const moved = () => view.moved();
-  model.on("change:step", moved);
-  return () => {
-    end();
-    model.off("change:step", moved);
-  };
+  return frame.start(view, ["step"], () => view.moved());
 }

@@ -1,6 +1,7 @@
 """The learning view: what drives a training, as curves over its steps; it grows while the training runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .learning_figure import learning_figure
 from .sides import printable
 from .tables import need
 from .view import View
-from .weights import base64_text, deflated
+from .weights import base64_text, deflate
 
 
 @checked
@@ -101,9 +102,7 @@ def _table_of(rows: Any) -> pd.DataFrame:
 
 def _texts(given: "pd.Series[Any]") -> "pd.Series[Any]":
     """Each as text; the same ones are looked at once."""
-    known: dict[Any, str] = {}
-    texts = [known[one] if one in known else known.setdefault(one, _text(one)) for one in given]
-    return pd.Series(texts, dtype=object)
+    return pd.Series(list(map(cache(_text), given)), dtype=object)
 
 
 def _text(given: Any) -> str:
@@ -145,7 +144,7 @@ def _refuse(bad: Any, why: str) -> None:
 
 
 RECENT = 2000
-"""Rows that travel by themselves: only when there are more are all the bytes made and sent anew."""
+"""Rows that travel by themselves: only when there are more are all the bytes made and sent again."""
 MEANT = {"positive": 0, "negative": 5, "neutral": 7}
 """Groups that have their colour in every figure: blue, orange and grey."""
 OTHERS = (2, 3, 4, 1, 6, 0, 5, 7)
@@ -157,7 +156,7 @@ DASHES = 4
 class Curves:
     """Rows by quantity and name. `payload` and `blobs` are what a view shows, and change in place when rows are added.
 
-    Bytes hold what has settled; a few rows of late stand beside them in the payload, so that a training can be watched
+    Bytes hold what has settled; a few recent rows stand beside them in the payload, so that a training can be watched
     step by step without sending everything again.
     """
 
@@ -180,7 +179,7 @@ class Curves:
     def _take(self, table: pd.DataFrame) -> None:
         """Take rows that have been checked."""
         pairs = table[["name", "group"]].drop_duplicates()
-        groups = _grouped(self.groups, zip(pairs["name"], pairs["group"], strict=True))
+        groups = _groups_of(self.groups, zip(pairs["name"], pairs["group"], strict=True))
         if self.wanted is not None:
             table = table[table["quantity"].isin(self.wanted)]
             groups = {
@@ -189,7 +188,7 @@ class Curves:
         self.groups = groups
         table = table.sort_values("step", kind="stable")
         behind = self._follow(table)
-        self._recent = _joined(self._recent, table)
+        self._recent = _join(self._recent, table)
         if behind or len(self._recent) > RECENT:
             self._settle()
         self._describe()
@@ -197,22 +196,18 @@ class Curves:
     @property
     def quantities(self) -> list[str]:
         """What has a panel, in its order."""
-        return (
-            list(self.wanted)
-            if self.wanted is not None
-            else list(dict.fromkeys(quantity for quantity, _ in self._last))
-        )
+        return list(dict.fromkeys(quantity for quantity, _ in self._last) if self.wanted is None else self.wanted)
 
     def frame(self) -> pd.DataFrame:
         """Every row that is shown, curve by curve; the band only where there is one."""
-        table = _merged(self._settled, self._recent)
-        order = {quantity: place for place, quantity in enumerate(self.quantities)}
-        names = {name: place for place, name in enumerate(self.groups)}
-        table = table.assign(group=table["name"].map(self.groups))
-        places = pd.DataFrame(
-            {"one": table["quantity"].map(order), "two": table["name"].map(names), "three": table["step"]}
+        table = _merge(self._settled, self._recent)
+        shown = {"quantity": self.quantities, "name": self.groups}
+        orders = {column: {text: place for place, text in enumerate(texts)} for column, texts in shown.items()}
+        table = table.assign(group=table["name"].map(self.groups)).sort_values(
+            KEYS,
+            key=lambda column: column.map(orders[column.name]) if column.name in orders else column,
+            ignore_index=True,
         )
-        table = table.loc[places.sort_values(["one", "two", "three"]).index].reset_index(drop=True)
         return table[[column for column in COLUMNS if column not in BAND or table[column].notna().any()]]
 
     def _follow(self, table: pd.DataFrame) -> bool:
@@ -226,7 +221,7 @@ class Curves:
 
     def _settle(self) -> None:
         """Put all rows into the bytes: the steps that curves share once, then the values of each curve."""
-        self._settled, self._recent = _merged(self._settled, self._recent), checked_rows([])
+        self._settled, self._recent = _merge(self._settled, self._recent), checked_rows([])
         rows = self._settled.groupby(KEYS[:2], sort=False).indices
         columns = {column: self._settled[column].to_numpy(dtype="<f8") for column in ("step", "value", *BAND)}
         grids: dict[bytes, int] = {}
@@ -240,10 +235,10 @@ class Curves:
             arrays += [columns[column][own] for column in ("value", *(BAND if band else []))]
         steps = [np.frombuffer(grid, dtype="<f8") for grid in grids]
         self._described = {"grids": [len(grid) for grid in steps], "curves": curves}
-        self.blobs["curves"] = deflated(*steps, *arrays)
+        self.blobs["curves"] = deflate(*steps, *arrays)
 
     def _describe(self) -> None:
-        """Make the payload true: which curves there are, and the rows of late as bytes."""
+        """Make the payload true: which curves there are, and the recent rows as bytes."""
         places = {curve: place for place, curve in enumerate(self._last)}
         settled = [*self._described["curves"], *([{"grid": None, "band": False}] * len(places))]
         recent = np.empty((len(self._recent), 5), dtype="<f8")
@@ -282,7 +277,7 @@ def looks_of(groups: Mapping[str, str]) -> list[dict[str, Any]]:
     return looks
 
 
-def _grouped(known: Mapping[str, str], pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _groups_of(known: Mapping[str, str], pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The group of each name; a row that has none says nothing about it."""
     groups = dict(known)
     for name, group in pairs:
@@ -293,16 +288,11 @@ def _grouped(known: Mapping[str, str], pairs: Iterable[tuple[str, str]]) -> dict
     return groups
 
 
-def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    return (
-        pd.concat([first, second], ignore_index=True)
-        if len(first) and len(second)
-        else second
-        if len(second)
-        else first
-    )
+def _join(*parts: pd.DataFrame) -> pd.DataFrame:
+    """All rows one after the other; pandas would look at the types of a part without rows too."""
+    return pd.concat([part for part in parts if len(part)] or [parts[0]], ignore_index=True)
 
 
-def _merged(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+def _merge(*parts: pd.DataFrame) -> pd.DataFrame:
     """All rows; of several for one step of a curve, the last."""
-    return _joined(first, second).drop_duplicates(KEYS, keep="last", ignore_index=True)
+    return _join(*parts).drop_duplicates(KEYS, keep="last", ignore_index=True)

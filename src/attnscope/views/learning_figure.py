@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int64
 from ..errors import BadInput
 from ..numerals import counted
 from .palette import CATEGORICAL
-from .printing import INK, PAGE, QUIET, Plot, drawn_figure, fitting, text_width
+from .printing import INK, PAGE, QUIET, Plot, drawn_figure, fit_text, small_multiples, text_width
 
 PATTERNS = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
 """The dashes of names of one colour; the script has the same."""
@@ -51,25 +51,16 @@ def learning_figure(
     curves = {(quantity, name): rows for (quantity, name), rows in table.groupby(["quantity", "name"], sort=False)}
     height = min(PANEL_HEIGHT, LARGEST_HEIGHT / down)
     with drawn_figure(width, down * height + 0.25 + below) as figure:
-        panels = figure.subplots(down, across, squeeze=False, sharex=True)
-        for place, axes in enumerate(panels.flat):
-            if place >= len(quantities):
-                axes.set_axis_off()
-                continue
-            drawn = [
-                (look, curves[quantities[place], look["name"]])
-                for look in looks
-                if (quantities[place], look["name"]) in curves
-            ]
+        for axes, quantity, lowest in small_multiples(figure, quantities, across, sharex=True):
+            drawn = [(look, curves[quantity, look["name"]]) for look in looks if (quantity, look["name"]) in curves]
             _draw_panel(axes, drawn, state, int(width / across * DOTS_PER_INCH), labelled=most <= LABELLED)
-            axes.set_title(fitting(quantities[place], width / across - 0.5), loc="left", pad=3)
-            lowest = place + across >= len(quantities)  # of its column
+            axes.set_title(fit_text(quantity, width / across - 0.5), loc="left", pad=3)
             axes.tick_params(labelbottom=lowest)
             axes.set_xlabel(label if lowest else "", labelpad=2)
-        _set_steps(panels, table["step"].to_numpy(), state)
+        _set_steps(figure.axes, table["step"].to_numpy(), state)
         if legend:
             texts, samples = zip(*legend, strict=True)
-            lines = [panels[0, 0].plot([], [], **sample)[0] for sample in samples]
+            lines = [figure.axes[0].plot([], [], **sample)[0] for sample in samples]
             figure.legend(lines, texts, loc="outside lower left", ncols=columns, handlelength=2, columnspacing=1.2)
     return Plot(figure, _caption(table, payload, state, quantities, looks))
 
@@ -137,7 +128,7 @@ def _draw_names(axes: Any, ends: Sequence[tuple[float, Mapping[str, Any]]]) -> N
     for (_, look), share in zip(ordered, shares, strict=True):
         axes.plot([1.01, 1.05], [share, share], transform=axes.transAxes, clip_on=False, **_line(look))
         axes.text(
-            1.07, share, fitting(look["name"], 0.9, 7), transform=axes.transAxes, fontsize=7, va="center", color=INK
+            1.07, share, fit_text(look["name"], 0.9, 7), transform=axes.transAxes, fontsize=7, va="center", color=INK
         )
 
 
@@ -163,19 +154,19 @@ def _legend(looks: Sequence[Mapping[str, Any]], *, labelled: bool) -> list[tuple
     if labelled or len(looks) > NAMED:
         return list(groups.items())
     together = sorted(looks, key=lambda look: [*groups, ""].index(look["group"]))
-    return [(fitting(look["name"] or "no name", 1.4, 7), _line(look)) for look in together]
+    return [(fit_text(look["name"] or "no name", 1.4, 7), _line(look)) for look in together]
 
 
 def _set_steps(panels: Any, steps: Any, state: Mapping[str, Any]) -> None:
     least, most = int(steps.min()), int(steps.max())
-    first = panels[0, 0]
+    first = panels[0]
     first.set_xlim((least, most) if most > least else (least - 1, least + 1))
     if state.get("scale") != "log":
         first.xaxis.get_major_locator().set_params(nbins=4, integer=True)
         return
     first.set_xlim(left=max(first.get_xlim()[0], 0))
     powers = [0, *(10**power for power in range(16))]
-    for axes in panels.flat:
+    for axes in panels:
         axes.set_xscale("function", functions=LOGARITHM)
         axes.set_xticks([power for power in powers if least <= power <= most] or [least])
 

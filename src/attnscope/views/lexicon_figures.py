@@ -12,8 +12,8 @@ from .. import paint
 from ..errors import BadInput
 from ..numerals import counted
 from .palette import CATEGORICAL
-from .printing import COLUMN, INK, PAGE, Plot, colour_map, drawn_figure, shortened, text_width
-from .tables import need, only_one
+from .printing import COLUMN, INK, PAGE, Plot, colour_map, drawn_figure, shorten, small_multiples, text_width
+from .tables import fill_array, need, only_one
 
 VECTOR_DOTS = 1500
 """Dots that a panel draws as shapes; more are one picture, so that the file stays small."""
@@ -47,15 +47,10 @@ def valence_scatter(
     down = math.ceil(len(curves) / across)
     hidden = 0
     with drawn_figure(width, down * min(width / across * 0.8, 2.4) + 0.25) as figure:
-        panels = figure.subplots(down, across, squeeze=False, sharex=True)
-        for place, axes in enumerate(panels.flat):
-            if place >= len(curves):
-                axes.set_axis_off()
-                continue
-            name = list(curves)[place]
+        for axes, name, lowest in small_multiples(figure, list(curves), across, sharex=True):
             hidden += _draw_panel(axes, matched[value], matched[name], curves[name])
             axes.set_title(titles.get(name, name), loc="left", fontsize=8, pad=3)
-            axes.tick_params(labelbottom=place + across >= len(curves))  # the lowest of its column
+            axes.tick_params(labelbottom=lowest)
         figure.supxlabel(label, fontsize=8)
         figure.supylabel(score_label, fontsize=8)
     text = caption or f"The {score_label} of {counted(len(matched), 'word')} against {label}, with the fitted parabola."
@@ -69,10 +64,9 @@ def head_shares(heads: pd.DataFrame, caption: str = "", width: int | float = COL
     need(heads, ["tag", "head", "share", "chance"])
     only_one(heads, ["tag", "head"])
     tags, numbers = list(dict.fromkeys(heads["tag"])), sorted(set(map(int, heads["head"])))
-    grid = np.full((len(tags), len(numbers) + 1), np.nan)
-    for row in heads.itertuples():
-        grid[tags.index(row.tag), 0] = row.chance
-        grid[tags.index(row.tag), 1 + numbers.index(int(row.head))] = row.share
+    shares = fill_array(heads["share"].astype(float), (heads["tag"], tags), (heads["head"], numbers))
+    chances = heads.groupby("tag", sort=False)["chance"].last().to_numpy(dtype=float)
+    grid = np.column_stack([chances, shares])
     with drawn_figure(width, 0.32 * len(tags) + 0.75) as figure:
         axes = figure.subplots()
         most = float(np.nanmax(grid, initial=0.0)) or 1.0
@@ -134,7 +128,7 @@ TRIES = 6000
 LONGEST = 24
 
 
-class Placed(NamedTuple):
+class PlacedWord(NamedTuple):
     """A word where it stands: its middle and half its width and height, in inches from the middle of the cloud."""
 
     word: str
@@ -162,7 +156,7 @@ def word_cloud(
     words, scores = ranked["word"].astype(str).tolist(), ranked[value].astype(float).tolist()
     if not words:
         raise BadInput(f"No word has a score in the column {value!r}, so there is nothing to draw.")
-    placed = packed(words, letter_sizes(scores), float(width), float(flatness))
+    placed = pack_words(words, letter_sizes(scores), float(width), float(flatness))
     top = max(word.y + word.half_height for word in placed)
     bottom = min(word.y - word.half_height for word in placed)
     with drawn_figure(width, top - bottom + 0.1) as figure:
@@ -172,7 +166,7 @@ def word_cloud(
         axes.set(xlim=(-width / 2, width / 2), ylim=(bottom - 0.05, top + 0.05))
         for word in placed:
             style = {"ha": "center", "va": "center", "fontsize": word.size}
-            axes.text(word.x, word.y, shortened(word.word, LONGEST), color=(colours or {}).get(word.word, INK), **style)
+            axes.text(word.x, word.y, shorten(word.word, LONGEST), color=(colours or {}).get(word.word, INK), **style)
     text = caption or f"The {len(placed)} words with the highest {value}, each as large as its score."
     left_out = len(words) - len(placed)
     return Plot(figure, text + (f" {left_out} more found no room." if left_out else ""))
@@ -190,11 +184,11 @@ def letter_sizes(scores: Sequence[float]) -> list[float]:
     return [round(SMALLEST + (LARGEST - SMALLEST) * (score - low) / (high - low), 2) for score in scores]
 
 
-def packed(words: Sequence[str], sizes: Sequence[float], width: float, flatness: float) -> list[Placed]:
+def pack_words(words: Sequence[str], sizes: Sequence[float], width: float, flatness: float) -> list[PlacedWord]:
     """Each word at the first free place of a spiral from the middle; a word for which there is none is left out."""
-    placed: list[Placed] = []
+    placed: list[PlacedWord] = []
     for word, size in zip(words, sizes, strict=True):
-        half_width = text_width(shortened(word, LONGEST), size) / 2 + GAP
+        half_width = text_width(shorten(word, LONGEST), size) / 2 + GAP
         half_height = size * LEADING / 72 / 2
         for x, y in spiral(flatness):
             if abs(x) + half_width > width / 2 or abs(y) + half_height > width * flatness / 2:
@@ -203,7 +197,7 @@ def packed(words: Sequence[str], sizes: Sequence[float], width: float, flatness:
                 abs(x - other.x) >= half_width + other.half_width or abs(y - other.y) >= half_height + other.half_height
                 for other in placed
             ):
-                placed.append(Placed(word, size, x, y, half_width, half_height))
+                placed.append(PlacedWord(word, size, x, y, half_width, half_height))
                 break
     if not placed:
         raise BadInput(f"No word fits into {width:g} inches: draw the cloud wider.")

@@ -87,7 +87,7 @@ class ModelGrid {
     this.#rows = this.#order("sort_layers", layers, this.ofLayer, (place, by) => this.value(place, Math.max(heads.indexOf(by), 0)));
     this.#columns = this.#order("sort_heads", heads, this.ofHead, (place, by) => this.value(Math.max(layers.indexOf(by), 0), place));
     const units = { queries: unitsOf(payload.queries, name.startsWith("words")), keys: unitsOf(payload.keys, name.startsWith("words")) };
-    const seen = (side) => (name.endsWith("-quiet") ? units[side].filter((unit) => !unit.special && !unit.sink) : units[side]);
+    const seen = (side) => (name.endsWith("-quiet") ? units[side].filter(({ quiet }) => !quiet) : units[side]);
     this.shown = { name, codes, queries: seen("queries"), keys: seen("keys"), ...thumbnails.described[name] };
     this.palette = colours(frame.el);
     const most = Math.max(...layers.flatMap((_, layer) => heads.map((_, head) => this.value(layer, head))).filter(Number.isFinite), 1e-9);
@@ -337,19 +337,11 @@ class EnlargedHead extends HeadPanel {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
   const { layers, heads } = payload.weights;
-  const frame = new Frame({
-    model,
-    el,
-    name: "model",
-    label: "Model view: the attention map of every head",
-    draw,
-    table: () => (enlarged() ? panel.table() : grid.table()),
-  });
+  const frame = new Frame({ model, el }, "model", "Model view: the attention map of every head");
   const enlarged = () => Boolean(frame.get("enlarged", false));
   frame.select(
     "Statistic",
@@ -430,5 +422,5 @@ export function render({ model, el }) {
     role.textContent = shown.length === 1 ? grid.roleOf(layer, heads.indexOf(shown[0])) : "";
   }
 
-  return frame.start();
+  return frame.start({ draw, table: () => (enlarged() ? panel.table() : grid.table()) });
 }

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +14,9 @@ from torch import Tensor
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known
+from .choices import pick_one
 from .head import head_figure
-from .head_statistics import POSITIONS, TITLES, HeadStatistics, Maps, ModelScene
+from .head_statistics import TITLES, Maps, ModelScene
 from .printing import (
     BAR,
     COLUMN,
@@ -26,19 +26,16 @@ from .printing import (
     Box,
     Plot,
     colour_map,
+    draw_in_inches,
     draw_lines,
     draw_outlines,
     drawn_figure,
     text_width,
 )
 from .record_view import record_view
-from .sides import check_in_sight, shown, sides_of
+from .sides import check_in_sight, sides_of
 from .view import View
-from .weights import WORST, OnDemand, packed
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from .weights import WORST, OnDemand
 
 LONG = 40
 """Tokens beyond which the maps open on a square-root scale."""
@@ -75,88 +72,35 @@ def model(
     if (layer is None) != (head is None):
         raise BadInput("A head is opened by its layer and its head: give both, or neither to see all heads.")
     chosen = record.select(include_layers, include_heads)
-    sides = sides_of(chosen, sentence_b_start)
-    scene = ModelScene.of(chosen, sides)
+    scene = ModelScene.of(chosen, sides_of(chosen, sentence_b_start))
     blobs = scene.blobs()
-    taken = int(sum(map(len, blobs.values())) * WORST) + 1
+    room = int(sum(map(len, blobs.values())) * WORST) + 1
     view = record_view(
         "model",
         chosen,
+        scene.sides,
         layer=layer,
         heads=None if head is None else [head],
-        sentence_b_start=sentence_b_start,
-        size_budget=None if size_budget is None else size_budget - taken,
+        size_budget=None if size_budget is None else size_budget - room,
         keys_per_query=keys_per_query,
         draw=partial(model_figure, scene),
-        more={"maps": scene.described(), **_written(scene.statistics)},
+        opening={
+            "head": pick_one(head, chosen.heads, "head"),
+            "enlarged": head is not None,
+            "statistic": "entropy",
+            # weights of a long text are small: on a linear scale its maps would be all but blank
+            "root": len(chosen.key_tokens) > LONG,
+            "sort_layers": None,
+            "sort_heads": None,
+        },
+        more=scene.payload(),
     )
-    state = {
-        "head": known(head, chosen.heads, "head"),
-        "enlarged": head is not None,
-        "statistic": "entropy",
-        # weights of a long text are small: on a linear scale its maps would be all but blank
-        "root": len(chosen.key_tokens) > LONG,
-        "sort_layers": None,
-        "sort_heads": None,
-    }
     return replace(
         view,
-        state={**view.state, **state},
         blobs=OnDemand({}) | blobs | view.blobs,
-        table=lambda: heads_frame(chosen, scene),
+        table=scene.to_frame,
         choices={**view.choices, "head": chosen.heads, "statistic": list(scene.statistics.figures)},
     )
-
-
-def heads_frame(record: AttentionRecord, scene: ModelScene) -> "pd.DataFrame":
-    """Every head as a row: its statistics, its role on this text, and its strongest pair of tokens."""
-    import pandas as pd
-
-    maps, statistics = scene.maps["tokens"], scene.statistics
-    query_tokens, key_tokens = (shown(tokens) for tokens in (record.query_tokens, record.key_tokens))
-    rows = []
-    for place, layer in enumerate(record.layers):
-        for number, head in enumerate(record.heads):
-            query, key = maps.pair[place, number].tolist()
-            rows.append(
-                {
-                    "layer": layer,
-                    "head": head,
-                    **{name: float(values[place, number]) for name, values in statistics.figures.items()},
-                    "role": statistics.roles[place][number],
-                    "role_share": float(statistics.shares[place, number]),
-                    "query": query,
-                    "key": key,
-                    "query_token": query_tokens[query] if query >= 0 else "",
-                    "key_token": key_tokens[key] if key >= 0 else "",
-                    "weight": float(maps.weight[place, number]),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def _written(statistics: HeadStatistics) -> dict[str, Any]:
-    """The figures and roles as a script takes them."""
-    names = list(dict.fromkeys(role for row in statistics.roles for role in row))
-    return {
-        "statistics": [
-            {
-                "name": name,
-                "title": TITLES[name][0],
-                "unit": TITLES[name][1],
-                "meaning": TITLES[name][2],
-                "values": packed(values.numpy()),
-            }
-            for name, values in statistics.figures.items()
-        ],
-        "roles": {
-            "names": names,
-            "places": [[names.index(role) for role in row] for row in statistics.roles],
-            "shares": packed(statistics.shares.numpy()),
-            "chances": [statistics.chances.get(role) for role in names],
-            "counted": [role in POSITIONS.values() for role in names],
-        },
-    }
 
 
 # The printed model view: the maps of all heads, layers down and heads across, or the head that is enlarged.
@@ -171,18 +115,13 @@ ABOVE, BELOW, GAP = 0.32, 0.42, 0.06
 """Inches for the heads' numbers, for the scale, and of a step between two maps (as a share of it)."""
 
 
-def model_figure(
-    scene: ModelScene,
-    record: AttentionRecord,
-    sides: Mapping[str, Any],
-    state: Mapping[str, Any],
-    width: int | float | None = None,
-) -> Plot:
+def model_figure(scene: ModelScene, state: Mapping[str, Any], width: int | float | None = None) -> Plot:
     """All maps on one scale, sorted as selected; the lines of the enlarged head where one is."""
+    record = scene.record
     if state.get("enlarged"):
-        return head_figure(record, sides, state, width)
+        return head_figure(record, scene.sides, state, width)
     special = bool(state.get("special", True))
-    maps = scene.shown(state)
+    maps = scene.maps_for(state)
     for texts in (maps.queries, maps.keys):
         check_in_sight(range(len(texts)), special=special)
     figures = scene.statistics.figures
@@ -198,8 +137,7 @@ def model_figure(
     width = width or (COLUMN if narrow else PAGE)
     step = min((width - left) / len(columns), HIGHEST / len(rows), LARGEST)
     with drawn_figure(width, len(rows) * step + ABOVE + BELOW) as figure:
-        axes = figure.add_subplot()
-        axes.set_axis_off()
+        axes = draw_in_inches(figure.add_subplot(), width, len(rows) * step + ABOVE + BELOW)
         start = max((width - left - len(columns) * step) / 2, 0) + left
         sheet = _sheet(maps.pixels[rows][:, columns].numpy())
         whole = (start, start + len(columns) * step, ABOVE + len(rows) * step, ABOVE)
@@ -208,7 +146,6 @@ def model_figure(
         _bars(axes, values[rows][:, columns] / most, start, step)
         _numbers(axes, record, rows, columns, start, step)
         _scale(axes, start, ABOVE + len(rows) * step + 0.1, root=root)
-        axes.set(xlim=(0, width), ylim=(len(rows) * step + ABOVE + BELOW, 0))
     return Plot(figure, _caption(record, maps, state, name, most))
 
 

@@ -116,7 +116,7 @@ export class NeuronPanel {
     this.sums = this.vectors.sums(this.query);
     this.chosen = { layer: described.layers[place], head: described.heads[head], place, headPlace: head };
     const threshold = frame.get("threshold", 0);
-    const quiet = (unit) => !frame.get("special", true) && (unit.special || unit.sink);
+    const quiet = (unit) => !frame.get("special", true) && unit.quiet;
     const { queries, keys } = this.columns;
     queries.shown = queries.units.flatMap((unit, position) => (quiet(unit) && position !== this.query ? [] : [position]));
     keys.shown = keys.units.flatMap((unit, position) => (quiet(unit) || this.sums[position].weight < threshold ? [] : [position]));
@@ -319,19 +319,11 @@ export class NeuronPanel {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
   const layers = new VectorLayers(model, payload.vectors);
-  const frame = new Frame({
-    model,
-    el,
-    name: "neuron",
-    label: "Neuron view: how query and key become a weight",
-    draw: () => panel.draw(),
-    table: () => panel.table(),
-  });
+  const frame = new Frame({ model, el }, "neuron", "Neuron view: how query and key become a weight");
   const panel = new NeuronPanel(frame, payload, layers);
   frame.stepper("Layer", "layer", payload.vectors.layers);
   frame.stepper("Head", "head", payload.vectors.heads);
@@ -344,5 +336,5 @@ export function render({ model, el }) {
   quietControl(frame, payload.queries, payload.keys);
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
-  return frame.start();
+  return frame.start(panel);
 }

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -13,14 +14,11 @@ from torch import Tensor
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known, position
+from .choices import pick_one, position
 from .record_view import weights_frame
-from .sides import sides_of, title_of
+from .sides import readout_places, sides_of, title_of
 from .view import View
-from .weights import PAGE_BYTES, WORST, deflated
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .weights import PAGE_BYTES, WORST, deflate
 
 
 @checked
@@ -54,8 +52,8 @@ def neuron(
             " layers and heads with include_layers= and include_heads=."
         )
     state = {
-        "layer": known(layer, record.layers, "layer"),
-        "head": known(head, record.heads, "head"),
+        "layer": pick_one(layer, record.layers, "layer"),
+        "head": pick_one(head, record.heads, "head"),
         "query": _readout(record) if query is None else position(query, len(record.query_tokens), "query"),
         "keys": [],
         "order": "natural",
@@ -81,7 +79,7 @@ def neuron(
     )
 
 
-def logits_frame(record: AttentionRecord) -> "pd.DataFrame":
+def logits_frame(record: AttentionRecord) -> pd.DataFrame:
     """Every weight as a row with the logit it comes from: layer, head, query, key, both tokens, logit, weight."""
     frame: pd.DataFrame = weights_frame(record)
     frame.insert(frame.columns.get_loc("weight"), "logit", record.logits().numpy().reshape(-1))
@@ -90,8 +88,8 @@ def logits_frame(record: AttentionRecord) -> "pd.DataFrame":
 
 def _readout(record: AttentionRecord) -> int:
     """The first token of the text among those the answer is read from most."""
-    most = torch.isclose(record.readout, record.readout.max()).nonzero().flatten().tolist()
-    return int(next((place for place in most if not record.query_special[place]), most[0]))
+    most = readout_places(record)
+    return next((place for place in most if not record.query_special[place]), most[0])
 
 
 # A record's queries and keys for a page: 16-bit floats by layer, and how far logits made of them are off.
@@ -111,13 +109,13 @@ def vector_blobs(record: AttentionRecord) -> tuple[dict[str, Any], dict[str, byt
             "This record holds no queries and keys, which the neuron view shows: take it with"
             " model.record(text, queries_and_keys=True)."
         )
-    key_heads, kept = _shared(record.keys.transpose(0, 1))
+    key_heads, kept = _distinct_parts(record.keys.transpose(0, 1))
     units = [_unit(queries, keys) for queries, keys in zip(record.queries, record.keys, strict=True)]
     blobs = {}
     errors: dict[str, list[float]] = {"logits": [], "weights": []}
     for place, unit in enumerate(units):
-        queries, keys = (_halves(vectors[place], unit) for vectors in (record.queries, record.keys))
-        blobs[f"layer{place}"] = deflated(queries.numpy(), keys[kept].numpy())
+        queries, keys = ((vectors[place] / unit).to(torch.float16) for vectors in (record.queries, record.keys))
+        blobs[f"layer{place}"] = deflate(queries.numpy(), keys[kept].numpy())
         off = _errors(record, place, queries.float() * unit, keys.float() * unit)
         for name, error in zip(errors, off, strict=True):
             errors[name].append(error)
@@ -143,13 +141,10 @@ def _biases(record: AttentionRecord, blobs: dict[str, bytes]) -> tuple[list[int 
     if record.score_bias is None:
         return [None] * len(record.layers), 1
     halves = record.score_bias.to(torch.float16)
-    numbers, kept = _shared(halves)
-    for number, place in enumerate(kept):
-        blobs[f"bias{number}"] = deflated(halves[place].numpy())
-    nothing = {number for number, place in enumerate(kept) if not bool(halves[place].any())}
-    for number in nothing:
-        del blobs[f"bias{number}"]
-    return [None if number in nothing else number for number in numbers], halves.shape[1]
+    numbers, distinct = _distinct_parts(halves)
+    added = {number: halves[place] for number, place in enumerate(distinct) if bool(halves[place].any())}
+    blobs |= {f"bias{number}": deflate(bias.numpy()) for number, bias in added.items()}
+    return [number if number in added else None for number in numbers], halves.shape[1]
 
 
 def _errors(
@@ -168,27 +163,20 @@ def _errors(
     return _rounded_up(off), _rounded_up(float((weights - layer.weights).abs().max()))
 
 
-def _shared(parts: Float[Tensor, "part ..."]) -> tuple[list[int], list[int]]:
+def _distinct_parts(parts: Float[Tensor, "part ..."]) -> tuple[list[int], list[int]]:
     """Equal parts once: for each part its place among those kept, and the parts kept."""
-    kept: list[int] = []
-    numbers = []
-    for place, part in enumerate(parts):
-        found = next((number for number, other in enumerate(kept) if torch.equal(parts[other], part)), None)
-        if found is None:
-            found = len(kept)
-            kept.append(place)
-        numbers.append(found)
-    return numbers, kept
+    first = [
+        next((other for other in range(place) if torch.equal(parts[other], part)), place)
+        for place, part in enumerate(parts)
+    ]
+    distinct = list(dict.fromkeys(first))
+    return [distinct.index(place) for place in first], distinct
 
 
 def _unit(queries: Float[Tensor, "head query width"], keys: Float[Tensor, "head key width"]) -> float:
     """What the entries of a layer are counted in: one, but for entries beyond 16-bit floats."""
     largest = max(float(queries.abs().max()), float(keys.abs().max()), 1.0)
     return 2.0 ** max(0, math.ceil(math.log2(largest / LARGEST)))
-
-
-def _halves(vectors: Float[Tensor, "head token width"], unit: float) -> Float[Tensor, "head token width"]:
-    return (vectors / unit).to(torch.float16)
 
 
 def _rounded_up(error: float) -> float:

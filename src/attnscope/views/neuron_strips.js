@@ -1,37 +1,25 @@
 // The drawings of the neuron view: strips of dimensions, figures and softmax bars, and one sum as bars.
 
 import { drawRamp, percent, short } from "./drawing.js";
-import { LAYERS_HELD, Recent, blob, fromHalves } from "./weights.js";
+import { LayerStore, blob, fromHalves } from "./weights.js";
 
 // ---- From a query and the keys to weights: products, sums, scaling, bias and softmax, out of the vectors of one layer.
 
 /** @typedef {{dot: number, scaled: number, capped: number, bias: number, logit: number, weight: number, products: Float32Array}} Sum one key's way to its weight */
 
-/** The vectors of a record, decoded one layer at a time. */
-export class VectorLayers {
-  #model;
-  #recent = new Recent(LAYERS_HELD);
-
-  /** @param {{get: (name: string) => any}} model @param {NeuronPayload["vectors"]} described */
-  constructor(model, described) {
-    this.#model = model;
-    this.described = described;
-  }
-
-  /** One layer by its place. @param {number} place @returns {Promise<{queries: Float32Array, keys: Float32Array, bias: Float32Array | null}>} */
-  layer(place) {
-    return this.#recent.get(place, () => this.#decoded(place));
-  }
-
-  async #decoded(place) {
+/** The vectors of a record.
+ * @extends {LayerStore<NeuronPayload["vectors"], {queries: Float32Array, keys: Float32Array, bias: Float32Array | null}>} */
+export class VectorLayers extends LayerStore {
+  /** @param {number} place */
+  async decode(place) {
     const {
       shape: [heads, queries, width],
       units,
       biases,
     } = this.described;
-    const values = fromHalves(new Uint16Array(await blob(this.#model, `layer${place}`)));
+    const values = fromHalves(new Uint16Array(await blob(this.model, `layer${place}`)));
     if (units[place] !== 1) values.forEach((value, index) => (values[index] = value * units[place]));
-    const bias = biases[place] === null ? null : fromHalves(new Uint16Array(await blob(this.#model, `bias${biases[place]}`)));
+    const bias = biases[place] === null ? null : fromHalves(new Uint16Array(await blob(this.model, `bias${biases[place]}`)));
     const cut = heads * queries * width;
     return { queries: values.subarray(0, cut), keys: values.subarray(cut), bias };
   }

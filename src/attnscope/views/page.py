@@ -50,14 +50,14 @@ class Prose:
 
 
 @dataclass(frozen=True)
-class Folded:
+class FoldedView:
     """A view that is unfolded when its title is clicked."""
 
     title: str
     view: Viewable
 
 
-Item = Viewable | Prose | Folded
+Item = Viewable | Prose | FoldedView
 
 
 def write_page(
@@ -88,7 +88,7 @@ def page_html(
     formats.
     """
     items = list(views) if isinstance(views, Sequence) else [views]
-    shown = [item.view if isinstance(item, Folded) else item for item in items if not isinstance(item, Prose)]
+    shown = [item.view if isinstance(item, FoldedView) else item for item in items if not isinstance(item, Prose)]
     if not items:
         raise BadInput("A page needs at least one view, or something to read.")
     names = dict.fromkeys(view.part.name for view in shown)
@@ -113,7 +113,7 @@ def page_html(
 def _item_html(item: Item, write: Writer) -> str:
     if isinstance(item, Prose):
         return f"<div class='attnscope prose {item.name}'>{item.html}</div>"
-    if isinstance(item, Folded):
+    if isinstance(item, FoldedView):
         title = f"<summary>{escape(item.title)}</summary>"
         return f"<details class='attnscope folded'>{title}{_item_html(item.view, write)}</details>"
     part = item.part
@@ -148,18 +148,18 @@ def modules_of(name: str) -> list[str]:
 def module_text(name: str) -> str:
     """The script of a view as one module: what it imports from its room stands before it, each in its own scope."""
     *imported, own = modules_of(name)
-    return COMMENT.sub("", "".join([*map(_scope, imported), _linked(own)]))
+    return COMMENT.sub("", "".join([*map(_scope, imported), _with_imports(own)]))
 
 
 def _scope(module: str) -> str:
     """A script whose names are its own, and which hands out what it exports."""
-    text = _linked(module)
+    text = _with_imports(module)
     exported = ", ".join(name for _, name in EXPORT.findall(text))
     plain = EXPORT.sub(r"\1", text)
     return f"const in_{module} = (() => {{\n{plain}return {{ {exported} }};\n}})();\n"
 
 
-def _linked(module: str) -> str:
+def _with_imports(module: str) -> str:
     """A script that takes what it imports from the scopes before it."""
     return IMPORT.sub(r"const \1 = in_\2;\n", _script(module))
 

@@ -11,6 +11,7 @@ from jaxtyping import Float64
 
 from .. import paint
 from ..errors import BadInput
+from ..numerals import counted
 from ..statistics import role_symbol
 from ..statistics.roles import RoleSymbol
 from .palette import CATEGORICAL
@@ -26,6 +27,7 @@ from .printing import (
     colour_norm,
     colour_scale,
     drawn_figure,
+    small_multiples,
     text_width,
     whole_numbers,
 )
@@ -46,7 +48,7 @@ class Marks:
     pale: Sequence[tuple[int, int]] = ()
     why_pale: str = ""
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """What is marked, in words for the caption."""
         framed = "; ".join(f"layer {layer}, head {head}" for layer, head in self.framed)
         return "".join([f" Framed: {framed}." if framed else "", f" {self.why_pale}" if self.pale else ""])
@@ -81,7 +83,7 @@ def head_map(
         if notes:
             axes.set_xlabel(f"head   ({', '.join(notes)})")
     text = caption or f"{label or value} of each head; layers down, heads across."
-    return Plot(figure, text + (marks.said() if marks else "") + _missing_note(grid))
+    return Plot(figure, text + (marks.in_words() if marks else "") + _missing_note(grid))
 
 
 def role_map(table: pd.DataFrame, caption: str = "", width: int | float = COLUMN, marks: Marks | None = None) -> Plot:
@@ -113,7 +115,7 @@ def role_map(table: pd.DataFrame, caption: str = "", width: int | float = COLUMN
             _draw_role(legend, left, top + 0.1, 0.2, 0.8, symbols[place], 8.0)
             legend.text(left + 0.28, top + 0.5, f"{name}  {counts[name]}", ha="left", va="center", color=INK)
     text = caption or "The role of each head, by colour and letter; layers down, heads across."
-    return Plot(figure, text + (marks.said() if marks else "") + _missing_note(grid))
+    return Plot(figure, text + (marks.in_words() if marks else "") + _missing_note(grid))
 
 
 def head_maps(
@@ -136,12 +138,7 @@ def head_maps(
     size = 7 if side < 1.2 else 8
     panel = min(max(side * len(layers) / len(heads), 0.25), side * 1.6, (LARGEST_HEIGHT - 0.7) / down - 0.36)
     with drawn_figure(width, down * (max(panel, 0.15) + 0.36) + 0.7) as figure:
-        panels = figure.subplots(down, across, squeeze=False)
-        for place, axes in enumerate(panels.flat):
-            if place >= len(grids):
-                axes.set_axis_off()
-                continue
-            name = list(grids)[place]
+        for place, (axes, name, _) in enumerate(small_multiples(figure, list(grids), across)):
             layers, heads, grid = grids[name]
             _draw_map(axes, grid, vector=vector)
             _name_heads(axes, layers, heads, most=4)
@@ -151,7 +148,7 @@ def head_maps(
         figure.supylabel("layer", fontsize=8)
         # as wide under one row of maps as under several, so that the words at its ends do not meet
         form = {"orientation": "horizontal", "fraction": 0.02, "aspect": max(60, 150 // down), "pad": 0.02}
-        bar = figure.colorbar(colour_scale(), ax=panels, **form)
+        bar = figure.colorbar(colour_scale(), ax=figure.axes, **form)
         bar.set_ticks([0, 1], labels=["0", "the number above each map"])
         for corner, edge in zip(bar.ax.get_xticklabels(), ("left", "right"), strict=True):
             corner.set_horizontalalignment(edge)
@@ -201,13 +198,9 @@ def layer_bars_by_label(
     across = columns or _columns(len(names), width)
     down = math.ceil(len(names) / across)
     with drawn_figure(width, min(down * 0.85 + 0.4, LARGEST_HEIGHT)) as figure:
-        panels = figure.subplots(down, across, squeeze=False, sharey=shared)
-        for place, axes in enumerate(panels.flat):
-            if place >= len(names):
-                axes.set_axis_off()
-                continue
-            _draw_bars(axes, by_layer[by_layer[by] == names[place]], value, most=4)
-            _panel_name(axes, str(names[place]), "", 8)
+        for axes, name, _ in small_multiples(figure, names, across, sharey=shared):
+            _draw_bars(axes, by_layer[by_layer[by] == name], value, most=4)
+            _panel_name(axes, str(name), "", 8)
             axes.yaxis.get_major_locator().set_params(nbins=2)
         figure.supxlabel("layer", fontsize=8)
         figure.supylabel(label or value, fontsize=8)
@@ -242,12 +235,12 @@ def heads_against(
             xs, ys, c=both["layer"], s=14, cmap=colour_map(from_step=60), vmin=0, linewidths=0.3, edgecolors=INK
         )
         axes.set(xlabel=across_label, ylabel=up_label)
-        axes.set_title(f"{correlation}, {_heads(len(xs))}", loc="right", fontsize=8, color=QUIET)
+        axes.set_title(f"{correlation}, {counted(len(xs), 'head')}", loc="right", fontsize=8, color=QUIET)
         bar = figure.colorbar(dots, ax=axes, label="layer", aspect=30)
         bar.locator = whole_numbers(6)
         bar.update_ticks()
     text = caption or f"{up_label} against {across_label}, one dot for each head."
-    return Plot(figure, f"{text} Pearson's {correlation} over {_heads(len(xs))}.")
+    return Plot(figure, f"{text} Pearson's {correlation} over {counted(len(xs), 'head')}.")
 
 
 def distance_against_entropy(
@@ -378,10 +371,6 @@ def _columns(count: int, width: int | float) -> int:
     """Panels in a row: as many as stay readable, and no more than there are."""
     most = max(1, min(count, round(width / (1.1 if count > 24 else 1.6))))
     return math.ceil(count / math.ceil(count / most))
-
-
-def _heads(count: int) -> str:
-    return "1 head" if count == 1 else f"{count} heads"
 
 
 def _short(number: float) -> str:

@@ -4,6 +4,7 @@ A figure has the width of a paper's column or page, text of 8 points that stays 
 bytes on every run; its caption travels as metadata.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,6 +91,56 @@ def drawn_figure(width: int | float, height: int | float) -> Iterator[Any]:
         # laid out once and then left alone: every drawing would move things by a hair, and with them the bytes
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+
+
+def draw_in_inches(axes: Any, width: int | float, height: int | float) -> Any:
+    """Axes without a frame that are counted in inches from the upper left corner."""
+    axes.set_axis_off()
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    return axes
+
+
+def small_multiples(figure: Any, names: Sequence[str], across: int, **shared: Any) -> Iterator[tuple[Any, str, bool]]:
+    """A panel for each name, row by row, and whether it is the lowest of its column; places left over stay empty."""
+    panels = figure.subplots(math.ceil(len(names) / across), across, squeeze=False, **shared)
+    for axes in panels.flat[len(names) :]:
+        axes.set_axis_off()
+    for place, name in enumerate(names):
+        yield panels.flat[place], name, place + across >= len(names)
+
+
+def wrap(widths: Sequence[float], gaps: Sequence[float], room: int | float) -> list[tuple[int, float]]:
+    """The line of each word and where it begins there: one after the other, a gap before each, on as many as needed.
+
+    >>> wrap([2.0, 2.0, 1.0], [0.5, 0.5, 0.5], 4)
+    [(0, 0.0), (1, 0.0), (1, 2.5)]
+    """
+    places: list[tuple[int, float]] = []
+    line, at = 0, 0.0
+    for width, gap in zip(widths, gaps, strict=True):
+        at += gap if at > 0 else 0.0
+        if at + width > room and at > 0:
+            line, at = line + 1, 0.0
+        places.append((line, at))
+        at += width
+    return places
+
+
+@dataclass(frozen=True)
+class Ink:
+    """How dark a figure is drawn: its share of the largest, or the square root of it on both sides of 0."""
+
+    largest: float
+    root: bool
+
+    def share(self, value: float) -> float:
+        """From 0 to 1, or from -1 for what is below zero."""
+        share = min(max(value / self.largest, -1.0), 1.0) if self.largest > 0 and math.isfinite(value) else 0.0
+        return math.copysign(math.sqrt(abs(share)), share) if self.root else share
+
+    def colour(self, value: float) -> str:
+        """On the scale of the screen."""
+        return paint.colour(self.share(value), 1.0)
 
 
 def legend_below(figure: Any, *axes: Any, only: Sequence[str] | None = None) -> None:
@@ -182,19 +233,19 @@ def text_width(text: str, size: int | float = 8) -> float:
     return float(whole - frame) / 72
 
 
-def shortened(text: str, letters: int) -> str:
+def shorten(text: str, letters: int) -> str:
     """A text of at most so many letters, the last of them an ellipsis where some are left out.
 
-    >>> shortened("antidisestablishment", 8), shortened("key", 8)
+    >>> shorten("antidisestablishment", 8), shorten("key", 8)
     ('antidis…', 'key')
     """
     return text if len(text) <= letters else text[: letters - 1] + "…"
 
 
-def fitting(text: str, inches: int | float, size: int | float = 8) -> str:
+def fit_text(text: str, inches: int | float, size: int | float = 8) -> str:
     """A text with as many of its letters as fit, and an ellipsis where some are left out."""
     # to measure letters takes its time: what cannot fit even in the narrowest ones is cut before
-    fitted = shortened(text, max(int(inches / NARROWEST), 2))
+    fitted = shorten(text, max(int(inches / NARROWEST), 2))
     while text_width(fitted, size) > inches and len(fitted) > 2:
-        fitted = shortened(text, len(fitted) - 1)
+        fitted = shorten(text, len(fitted) - 1)
     return fitted

@@ -1,20 +1,17 @@
 """What the views of a record have in common: tokens, weights within a budget, and what is chosen when they open."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from ..record import AttentionRecord
-from .choices import known, several
+from .choices import pick_one, pick_several
 from .printing import Plot
-from .sides import shown, sides_of, title_of
-from .tables import token_column
+from .sides import title_of, token_texts
+from .tables import tidy_table, token_column
 from .view import View
 from .weights import form_for, weight_blobs
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHOSEN: Mapping[str, Any] = {
     "words": False,
@@ -28,36 +25,34 @@ CHOSEN: Mapping[str, Any] = {
 """What every view of a record can choose, as it opens."""
 BETWEEN = ("all", "00", "01", "10", "11")
 """From which sentence of a pair to which attention is shown."""
-Draw = Callable[[AttentionRecord, Mapping[str, Any], Mapping[str, Any], int | float | None], Plot]
-"""Makes the figure of a record, its sides, a state and a width."""
 
 
 def record_view(
     name: str,
     record: AttentionRecord,
+    sides: Mapping[str, Any],
     *,
-    layer: int | None = None,
-    heads: Sequence[int] | None = None,
-    sentence_b_start: int | None = None,
-    size_budget: int | None = None,
-    keys_per_query: int | None = None,
-    draw: Draw | None = None,
+    layer: int | None,
+    heads: Sequence[int] | None,
+    size_budget: int | None,
+    keys_per_query: int | None,
+    draw: Callable[[Mapping[str, Any], int | float | None], Plot],
+    opening: Mapping[str, Any],
     more: Mapping[str, Any] | None = None,
-    opening: Mapping[str, Any] | None = None,
 ) -> View:
-    """A view that is drawn from a record's weights.
+    """A view that is drawn from a record's weights, between its tokens (`sides_of`).
 
-    `more` is what its script needs beside them, `opening` what it opens with where that is not what `CHOSEN` says.
+    `opening` is what it opens with beside or in place of what `CHOSEN` says, `more` what its script needs beside the
+    weights.
     """
     form = form_for(record, size_budget, keys_per_query)
     described, blobs = weight_blobs(record, form)
-    sides = sides_of(record, sentence_b_start)
     payload = {**sides, "weights": described, **(more or {})}
     state = {
         **CHOSEN,
-        "layer": known(layer, record.layers, "layer"),
-        "heads": None if heads is None else several(heads, record.heads, "heads"),
-        **(opening or {}),
+        "layer": pick_one(layer, record.layers, "layer"),
+        "heads": None if heads is None else pick_several(heads, record.heads, "heads"),
+        **opening,
     }
     return View(
         name,
@@ -65,7 +60,7 @@ def record_view(
         state,
         blobs,
         table=lambda: weights_frame(record),
-        draw=None if draw is None else lambda selected, width: draw(record, sides, selected, width),
+        draw=draw,
         choices={
             "layer": record.layers,
             "heads": (None, *record.heads),
@@ -77,20 +72,16 @@ def record_view(
     )
 
 
-def weights_frame(record: AttentionRecord) -> "pd.DataFrame":
+def weights_frame(record: AttentionRecord) -> pd.DataFrame:
     """Every weight as a row: layer, head, query, key, both tokens, weight."""
-    import pandas as pd
-
-    layers, heads, queries, keys = record.weights.shape
-    places = np.indices((layers, heads, queries, keys)).reshape(4, -1)
-    return pd.DataFrame(
+    return tidy_table(
         {
-            "layer": np.array(record.layers)[places[0]],
-            "head": np.array(record.heads)[places[1]],
-            "query": places[2],
-            "key": places[3],
-            "query_token": token_column(shown(record.query_tokens), places[2]),
-            "key_token": token_column(shown(record.key_tokens), places[3]),
-            "weight": record.weights.numpy().reshape(-1),
-        }
+            "layer": (0, record.layers),
+            "head": (1, record.heads),
+            "query": (2, range(len(record.query_tokens))),
+            "key": (3, range(len(record.key_tokens))),
+            "query_token": (2, token_column(token_texts(record.query_tokens))),
+            "key_token": (3, token_column(token_texts(record.key_tokens))),
+        },
+        weight=record.weights.numpy(),
     )

@@ -3,7 +3,7 @@
 import { colours, drawRamp, element, percent, sharp } from "./drawing.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
 import { ScoreMaps, ScoreRows, groundOf, rankAgreement, rankOf } from "./scores_rows.js";
-import { pinnedAfter, unitsOf } from "./units.js";
+import { placesHolding, unitsOf } from "./units.js";
 
 // ---- What the scores view says: numbers and tokens in a sentence, what is shown, what is not, and as a table.
 
@@ -73,14 +73,13 @@ class ScoresWords {
   }
 
   #names(places) {
-    return this.panel.queryUnits.filter((unit) => unit.places.some((place) => places.includes(place))).map(({ text }) => quoted(text));
+    return placesHolding(this.panel.queryUnits, places).map((unit) => quoted(this.panel.queryUnits[unit].text));
   }
 
   /** The sum over the tokens that are pinned, method by method. */
   sum() {
     const { frame, units, data } = this.panel;
-    const pinned = new Set(frame.get("keys", []));
-    const chosen = units.filter(({ places }) => places.some((place) => pinned.has(place)));
+    const chosen = placesHolding(units, frame.get("keys", [])).map((unit) => units[unit]);
     const names = chosen.map(({ text }) => quoted(text)).join(" + ");
     const sums = this.panel.shownMethods().map((place) => {
       const { method, sum, exact } = data[place];
@@ -207,7 +206,7 @@ export class ScoresPanel {
     const words = Boolean(frame.get("words", false));
     this.units = unitsOf(payload.keys, words);
     this.queryUnits = unitsOf(payload.queries, words);
-    const needed = (unit) => frame.get("special", true) || (!unit.special && !unit.sink);
+    const needed = (unit) => frame.get("special", true) || !unit.quiet;
     this.shown = this.units.filter(needed);
     this.shownQueries = this.own ? this.queryUnits.filter(needed) : this.queryUnits;
     // of what is asked for, a token that attends to nothing has no scores
@@ -283,7 +282,7 @@ export class ScoresPanel {
   /** Pins a token, or asks for it as a query. @param {"keys" | "queries"} name @param {number} column @param {boolean} more */
   pin(name, column, more) {
     const { places } = (name === "queries" ? this.shownQueries : this.shown)[column];
-    this.frame.set({ [name]: pinnedAfter(this.frame.get(name, []), places, more).sort((one, other) => one - other) });
+    this.frame.pin(name, places, more);
   }
 
   /** Every token that is shown under every method, as rows. */
@@ -292,19 +291,11 @@ export class ScoresPanel {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
   const { methods, layers, keys } = payload;
-  const frame = new Frame({
-    model,
-    el,
-    name: "scores",
-    label: "Scores view: what methods say of each token",
-    draw: () => panel.draw(),
-    table: () => panel.table(),
-  });
+  const frame = new Frame({ model, el }, "scores", "Scores view: what methods say of each token");
   const panel = new ScoresPanel(frame, payload);
   if (methods.some(({ rows, map }) => rows || map))
     frame.stepper("Layer", "layer", [...layers, null], (layer) => (layer === null ? "overall" : String(layer)));
@@ -329,5 +320,5 @@ export function render({ model, el }) {
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
   frame.said.after(panel.warnings);
-  return frame.start();
+  return frame.start(panel);
 }

@@ -11,12 +11,25 @@ from ..attribution.comparing import REFERENCES
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
-from .choices import known, position
+from .choices import pick_one, position
 from .palette import diverging
-from .printing import INK, NARROWEST, PAGE, QUIET, Plot, draw_outlines, drawn_figure, shortened, text_width
+from .printing import (
+    INK,
+    NARROWEST,
+    PAGE,
+    QUIET,
+    Ink,
+    Plot,
+    draw_in_inches,
+    draw_outlines,
+    drawn_figure,
+    shorten,
+    text_width,
+    wrap,
+)
 from .scores_methods import Method, Scores, methods_of, trust_of
-from .scores_rows import Row, Rows, Taken, map_blobs, scores_frame, selected_rows, taken_of
-from .sides import named, side_of, sides_of, title_of
+from .scores_rows import Row, Rows, ScoresScene, with_maps
+from .sides import quoted_texts, side_of, sides_of, title_of
 from .view import View
 
 ALIGNED_TOKENS = 40
@@ -54,15 +67,15 @@ def scores(
         size_budget: Bytes that the saved page may take. Maps for other queries travel while they fit (without a budget
             up to 16 MB), those of flow for short texts only; what is left out is said.
     """
-    methods = methods_of(scores, record)
-    taken = taken_of(methods, size_budget)
+    methods = with_maps(methods_of(scores, record), size_budget)
     sides = _sides(methods, record)
     layers = list(record.layers) if record is not None else list(range(max(one.scores.size[0] for one in methods)))
-    trusted, sentence = trust_of(trust)
+    scene = ScoresScene(methods, sides, layers)
+    figures, sentence = trust_of(trust)
     payload = {
         **sides,
         "layers": layers,
-        "methods": [_described(method, taken[method.name], trusted) for method in methods],
+        "methods": scene.describe(figures),
         "readout": None if methods[0].readout is None else [round(mass, 6) for mass in methods[0].readout.tolist()],
         "trust": sentence,
         "left_out": dict(scores.left_out) if isinstance(scores, Comparison) else {},
@@ -70,7 +83,7 @@ def scores(
     count = len(sides["keys"]["texts"])
     names = [method.name for method in methods]
     state = {
-        "layer": None if layer is None else known(layer, layers or [0], "layer"),
+        "layer": None if layer is None else pick_one(layer, layers or [0], "layer"),
         "queries": [] if query is None else [position(query, len(sides["queries"]["texts"]), "query")],
         "keys": [],
         "words": False,
@@ -82,17 +95,13 @@ def scores(
         "reference": _one_of(reference, names, "reference") or _reference(methods),
         "methods": None,
     }
-
-    def draw(selected: Mapping[str, Any], width: int | float | None) -> Any:
-        return scores_figure(selected_rows(methods, taken, sides, layers, selected), selected, width)
-
     return View(
         "scores",
         payload,
         state,
-        map_blobs(methods, taken),
-        table=lambda: scores_frame(methods, taken, sides["keys"]["texts"], layers),
-        draw=draw,
+        scene.blobs(),
+        table=scene.to_frame,
+        draw=lambda selected, width: scores_figure(scene.rows(selected), selected, width),
         choices={
             "layer": (None, *layers),
             "queries": range(len(sides["queries"]["texts"])),
@@ -118,19 +127,6 @@ def _sides(methods: Sequence[Method], record: AttentionRecord | None) -> dict[st
     names = [str(position) for position in range(count)]
     queries = side_of(names, range(count), [False] * count, None)
     return {"queries": {**queries, "sinks": [], "masked": []}, "keys": keys, "stack": "cross", "causal": False}
-
-
-def _described(method: Method, taken: Taken, trusted: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    return {
-        "name": method.name,
-        "signed": bool((method.own < 0).any()) or taken.is_signed,
-        "shares": method.is_shares,
-        "rows": taken.by_layer is not None,
-        "map": taken.whole is not None,
-        "without": taken.without,
-        "warnings": [said for said in (method.scores.noise, *method.scores.warnings) if said],
-        "trust": trusted.get(method.name) or trusted.get(method.scores.method),
-    }
 
 
 def _reference(methods: Sequence[Method]) -> str:
@@ -177,7 +173,7 @@ def scores_figure(rows: Rows, state: Mapping[str, Any], width: int | float | Non
     In the aligned layout all methods stand below each line of the text, in running text one method after the other.
     """
     width = width or PAGE
-    texts = [shortened(unit.text, LONGEST) for unit in rows.units]
+    texts = [shorten(unit.text, LONGEST) for unit in rows.units]
     pinned = [place for place, unit in enumerate(rows.units) if unit in rows.pinned]
     aligned = state.get("layout", "aligned") == "aligned"
     left = max(text_width(row.name) for row in rows.rows) + SIDE
@@ -191,9 +187,7 @@ def scores_figure(rows: Rows, state: Mapping[str, Any], width: int | float | Non
     height = _height(lines, rows, aligned=aligned)
     with drawn_figure(width, height) as figure:
         figure.set_layout_engine("none")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(0, width), ylim=(height, 0))
+        axes = draw_in_inches(figure.add_axes((0, 0, 1, 1)), width, height)
         _name_columns(axes, rows, width)
         for line in range(lines):
             of_line = [cell for cell in cells if cell.line == line]
@@ -230,16 +224,9 @@ def _check_fits(lines: int | float, rows: Rows, *, aligned: bool) -> None:
 
 def _laid_out(texts: Sequence[str], joins: Sequence[bool], left: float, room: float) -> list[Cell]:
     """Tokens one after the other, as wide as their letters, on as many lines as they need; pieces of a word touch."""
-    cells: list[Cell] = []
-    line, at = 0, 0.0
-    for place, (text, join) in enumerate(zip(texts, joins, strict=True)):
-        wide = min(text_width(text) + 2 * PAD, room)
-        at += 0.0 if join or at == 0 else GAP
-        if at + wide > room and at > 0:
-            line, at = line + 1, 0.0
-        cells.append(Cell(line, place, left + at, wide))
-        at += wide
-    return cells
+    widths = [min(text_width(text) + 2 * PAD, room) for text in texts]
+    places = wrap(widths, [0.0 if join else GAP for join in joins], room)
+    return [Cell(line, place, left + at, widths[place]) for place, (line, at) in enumerate(places)]
 
 
 def _draw_row(
@@ -255,11 +242,8 @@ def _draw_row(
 
 def _ground(row: Row, score: float, state: Mapping[str, Any]) -> str:
     """The colour of a score on the scale of its row."""
-    share = score / row.largest if row.largest > 0 and math.isfinite(score) else 0.0
-    if abs(share) < float(state.get("threshold") or 0.0):
-        share = 0.0
-    if state.get("root"):
-        share = math.copysign(math.sqrt(abs(share)), share)
+    hidden = abs(Ink(row.largest, root=False).share(score)) < float(state.get("threshold") or 0.0)
+    share = 0.0 if hidden else Ink(row.largest, bool(state.get("root"))).share(score)
     return diverging()[paint.step(1 + share, 2.0)] if row.signed else paint.colour(share, 1.0)
 
 
@@ -285,7 +269,7 @@ def _draw_edge(axes: Any, row: Row, rows: Rows, middle: float, width: int | floa
 def _caption(rows: Rows, state: Mapping[str, Any]) -> str:
     """How to read the figure, and what is not in it."""
     asked = "mean of the queries" if len(rows.queries) > 1 else "query"
-    who = f"for the {asked} {named(rows.queries)}" if rows.queries else "for the read-out"
+    who = f"for the {asked} {quoted_texts(rows.queries)}" if rows.queries else "for the read-out"
     layer = state.get("layer")
     where = "" if layer is None else f" at layer {layer}"
     scale = "square-root" if state.get("root") else "linear"
@@ -304,7 +288,7 @@ def _caption(rows: Rows, state: Mapping[str, Any]) -> str:
         said.append(f"Scores below {float(state['threshold']):g} of the end of the scale have no ink.")
     if rows.pinned:
         sums = ", ".join(f"{row.name} {row.pinned:.4g}" for row in rows.rows)
-        said.append(f"Outlined: {named(rows.pinned)}, in sum {sums}.")
+        said.append(f"Outlined: {quoted_texts(rows.pinned)}, in sum {sums}.")
     hidden = [f"{row.name} {100 * row.hidden:.1f} %" for row in rows.rows if row.hidden > 1e-6]
     if hidden:
         said.append(f"Tokens that are left out take: {', '.join(hidden)}.")

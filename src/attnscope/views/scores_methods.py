@@ -41,6 +41,12 @@ class Method:
     scores: TokenScores
     readout: Float64[Tensor, " query"] | None
     """Where the model reads its answer, where it is known."""
+    by_layer: Float64[Tensor, "layer key"] | None = None
+    """What the read-out gets at each layer, where a page takes it along."""
+    map: Float64[Tensor, "layer query key"] | None = None
+    """What every query gets at each layer, where a page takes it along."""
+    without: str = ""
+    """Why there is no map, in words."""
 
     @property
     def has_map(self) -> bool:
@@ -56,6 +62,20 @@ class Method:
     def own(self) -> Float64[Tensor, " key"]:
         """What the method says by itself, of the read-out."""
         return self.scores.scores.detach().double()
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether any of its scores is below zero."""
+        return any(bool((part < 0).any()) for part in (self.own, self.by_layer, self.map) if part is not None)
+
+    def row(self, layer: int | None, queries: Sequence[int]) -> Float64[Tensor, " key"] | None:
+        """The scores for a layer by its place (the last if none) and the mean over queries, or for the read-out.
+
+        None where they are not here, and where nothing but the method's own scores is asked for.
+        """
+        if queries:
+            return None if self.map is None else self.map[-1 if layer is None else layer, list(queries)].mean(0)
+        return None if layer is None or self.by_layer is None else self.by_layer[layer]
 
     @property
     def is_shares(self) -> bool:

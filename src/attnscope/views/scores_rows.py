@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Float64
 from scipy.stats import rankdata
@@ -14,13 +15,9 @@ from torch import Tensor
 from ..attribution.comparing import rank_agreement
 from ..errors import BadInput
 from .scores_methods import ELEMENTS, Method
-from .sides import Unit, holding, shown_units, units_of
-from .tables import token_column
-from .weights import PAGE_BYTES, WORST, deflated
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from .sides import Unit, shown_units, units_holding, units_of
+from .tables import tidy_table, token_column
+from .weights import PAGE_BYTES, WORST, deflate
 
 # What of the methods' maps a page of scores takes along: whole, the read-out's rows, or nothing, and why.
 
@@ -31,33 +28,8 @@ MAP_BYTES = 16_000_000
 """Bytes of a page that maps take at most where no budget is given: those of raw and rollout, 12 layers, 512 tokens."""
 
 
-@dataclass(frozen=True, eq=False)
-class Taken:
-    """What is taken of one method beside its own scores."""
-
-    by_layer: Float64[Tensor, "layer key"] | None = None
-    """What the read-out gets at each layer."""
-    whole: Float64[Tensor, "layer query key"] | None = None
-    without: str = ""
-    """Why there is no row for another query, in words."""
-
-    @property
-    def is_signed(self) -> bool:
-        """Whether any of it is below zero."""
-        return any(bool((part < 0).any()) for part in (self.by_layer, self.whole) if part is not None)
-
-    def row(self, layer: int | None, queries: Sequence[int]) -> Float64[Tensor, " key"] | None:
-        """The scores for a layer by its place (the last if none) and the mean over queries, or for the read-out.
-
-        None where they are not here, and where nothing but the method's own scores is asked for.
-        """
-        if queries:
-            return None if self.whole is None else self.whole[-1 if layer is None else layer, list(queries)].mean(0)
-        return None if layer is None or self.by_layer is None else self.by_layer[layer]
-
-
-def taken_of(methods: Sequence[Method], size_budget: int | None) -> dict[str, Taken]:
-    """The maps that fit, by the name of their method: raw and rollout first, each of the others where room is left.
+def with_maps(methods: Sequence[Method], size_budget: int | None) -> list[Method]:
+    """The methods with the maps that fit: those of raw and rollout first, each of the others where room is left.
 
     `size_budget` is in bytes of the saved page; without one, maps take at most 16 MB.
     """
@@ -69,34 +41,20 @@ def taken_of(methods: Sequence[Method], size_budget: int | None) -> dict[str, Ta
             f"A page with these scores does not fit into {size_budget:,} bytes: the scores and what draws them take"
             f" {PAGE_BYTES + int(len(methods) * keys * 8 * WORST):,}."
         )
-    by_layer = {}
+    made = {}
     for method in methods:
         size = _size(method.scores.size[0], keys)
-        if method.has_map and size <= left and (rows := _readout_rows(method)) is not None:
-            by_layer[method.name] = rows
-            left -= size
-    taken = {}
-    for method in sorted(methods, key=lambda method: method.scores.method not in FIRST):
+        rows = _readout_rows(method) if method.has_map and size <= left else None
+        left -= 0 if rows is None else size
+        made[method.name] = replace(method, by_layer=rows)
+    for method in sorted(made.values(), key=lambda method: method.scores.method not in FIRST):
         layers, queries = method.scores.size
         size = _size(layers * queries, keys)
         without = _why_not(method, size, left)
-        if not without:
-            left -= size
+        left -= 0 if without else size
         whole = None if without else method.scores.map.detach().double()
-        taken[method.name] = Taken(by_layer.get(method.name), whole, without)
-    return {method.name: taken[method.name] for method in methods}
-
-
-def map_blobs(methods: Sequence[Method], taken: Mapping[str, Taken]) -> dict[str, bytes]:
-    """The arrays: `own` (64-bit, each method), `rows` of a method's place, and `map` of its place and a layer's."""
-    blobs = {"own": deflated(torch.stack([method.own for method in methods]).numpy())}
-    for place, method in enumerate(methods):
-        found = taken[method.name]
-        if found.by_layer is not None:
-            blobs[f"rows{place}"] = deflated(*_halves(found.by_layer))
-        for layer, rows in enumerate(found.whole if found.whole is not None else ()):
-            blobs[f"map{place}_{layer}"] = deflated(*_halves(rows))
-    return blobs
+        made[method.name] = replace(method, map=whole, without=without)
+    return list(made.values())
 
 
 def _readout_rows(method: Method) -> Float64[Tensor, "layer key"] | None:
@@ -162,102 +120,120 @@ class Rows:
     """The units that are pinned, shown or not."""
 
 
-def selected_rows(
-    methods: Sequence[Method],
-    taken: Mapping[str, Taken],
-    sides: Mapping[str, Any],
-    layers: Sequence[int],
-    state: Mapping[str, Any],
-) -> Rows:
-    """The rows of a state; the same as the screen draws."""
-    units, shown = shown_units(sides["keys"], state)
-    layer = list(layers).index(state["layer"]) if state.get("layer") in layers else None
-    queries = [position for position in state.get("queries") or () if position not in sides["queries"]["masked"]]
-    asked = layer is not None or bool(queries)
-    names = [method.name for method in methods]
-    wanted = [name for name in names if name in (state.get("methods") or names)] or names
-    held = [place for place, unit in enumerate(units) if unit.holds(state.get("keys") or ())]
-    found = {}
-    for method in methods:
-        scores = taken[method.name].row(layer, queries)
-        found[method.name] = (method.own if scores is None else scores, asked and scores is None)
-    grouped = {name: _summed(scores, units) for name, (scores, _) in found.items()}
-    reference = str(state["reference"]) if state.get("reference") in names else names[0]
-    share_scale = state.get("scale") == "shared"
-    chosen = [method for method in methods if method.name in wanted]
-    ends = {method.name: _end(grouped[method.name][shown]) for method in chosen}
-    together = max((ends[method.name] for method in chosen if method.is_shares), default=0.0)
-    rows = []
-    for method in chosen:
-        summed, is_own = grouped[method.name], found[method.name][1]
-        # what is of another query has no order to agree on
-        same_query = not queries or is_own == found[reference][1]
-        mass = np.abs(summed).sum()
-        rows.append(
-            Row(
-                name=method.name,
-                scores=summed[shown],
-                is_own=is_own,
-                signed=bool((method.own < 0).any()) or taken[method.name].is_signed,
-                largest=together if share_scale and method.is_shares else ends[method.name],
-                agreement=_agreement(summed[shown], grouped[reference][shown]) if same_query else math.nan,
-                hidden=float(1 - np.abs(summed[shown]).sum() / mass) if mass > 0 else 0.0,
-                pinned=float(summed[held].sum()),
-            )
-        )
-    return Rows(
-        units=tuple(units[place] for place in shown),
-        rows=tuple(rows),
-        reference=reference,
-        queries=holding(units_of(sides["queries"], words=bool(state.get("words"))), queries),
-        pinned=holding(units, state.get("keys") or ()),
-    )
+@dataclass(frozen=True, eq=False)
+class ScoresScene:
+    """What the page and the printed figure both draw: the methods with their maps, the tokens, and the layers."""
 
+    methods: Sequence[Method]
+    sides: Mapping[str, Any]
+    layers: Sequence[int]
 
-def scores_frame(
-    methods: Sequence[Method], taken: Mapping[str, Taken], texts: Sequence[str], layers: Sequence[int]
-) -> "pd.DataFrame":
-    """Every score of the view as a row: method, layer, query, position, token, score, rank.
+    def describe(self, trust: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+        """What a script must know of each method, with how far it can be trusted."""
+        return [
+            {
+                "name": method.name,
+                "signed": method.is_signed,
+                "shares": method.is_shares,
+                "rows": method.by_layer is not None,
+                "map": method.map is not None,
+                "without": method.without,
+                "warnings": [warning for warning in (method.scores.noise, *method.scores.warnings) if warning],
+                "trust": trust.get(method.name) or trust.get(method.scores.method),
+            }
+            for method in self.methods
+        ]
 
-    No layer and no query is what the method says by itself; no query is the read-out. Rank 1 is the highest score.
-    """
-    import pandas as pd
+    def blobs(self) -> dict[str, bytes]:
+        """The arrays: `own` (64-bit, each method), `rows` of a method's place, and `map` of its place and a layer's."""
+        blobs = {"own": deflate(torch.stack([method.own for method in self.methods]).numpy())}
+        for place, method in enumerate(self.methods):
+            if method.by_layer is not None:
+                blobs[f"rows{place}"] = deflate(*_halves(method.by_layer))
+            for layer, rows in enumerate(method.map if method.map is not None else ()):
+                blobs[f"map{place}_{layer}"] = deflate(*_halves(rows))
+        return blobs
 
-    parts = []
-    for method in methods:
-        found = taken[method.name]
-        parts.append(_part(method.name, method.own[None, None].numpy(), [None], [None], texts))
-        if found.by_layer is not None:
-            parts.append(_part(method.name, found.by_layer[:, None].numpy(), layers, [None], texts))
-        if found.whole is not None:
-            parts.append(_part(method.name, found.whole.numpy(), layers, range(found.whole.shape[1]), texts))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _part(
-    name: str,
-    scores: Float64[np.ndarray, "layer query key"],
-    layers: Sequence[int | None],
-    queries: Sequence[int | None],
-    texts: Sequence[str],
-) -> "pd.DataFrame":
-    import pandas as pd
-
-    layer, query, position = np.indices(scores.shape).reshape(3, -1)
-    return pd.DataFrame(
-        {
-            "method": name,
-            "layer": pd.array(layers, dtype="Int64")[layer],
-            "query": pd.array(list(queries), dtype="Int64")[query],
-            "position": position,
-            "token": token_column(texts, position),
-            "score": scores.reshape(-1),
-            "rank": rankdata(-scores, method="min", axis=-1, nan_policy="omit").reshape(-1),
+    def rows(self, state: Mapping[str, Any]) -> Rows:
+        """The rows of a state; the same as the screen draws."""
+        units, shown = shown_units(self.sides["keys"], state)
+        layer = list(self.layers).index(state["layer"]) if state.get("layer") in self.layers else None
+        queries = [place for place in state.get("queries") or () if place not in self.sides["queries"]["masked"]]
+        names = [method.name for method in self.methods]
+        chosen = [method for method in self.methods if method.name in (state.get("methods") or names)] or self.methods
+        pinned = state.get("keys") or ()
+        answers = {method.name: method.row(layer, queries) for method in self.methods}
+        # whether a method gives its own scores of the read-out although something else is asked for
+        own = {name: (layer is not None or bool(queries)) and answer is None for name, answer in answers.items()}
+        sums = {
+            method.name: _sum_units(method.own if (answer := answers[method.name]) is None else answer, units)
+            for method in self.methods
         }
-    )
+        reference = str(state["reference"]) if state.get("reference") in names else names[0]
+        ends = {method.name: _end(sums[method.name][shown]) for method in chosen}
+        shared = max((ends[method.name] for method in chosen if method.is_shares), default=0.0)
+        rows = []
+        for method in chosen:
+            summed, is_own = sums[method.name], own[method.name]
+            # what is of another query has no order to agree on
+            same_query = not queries or is_own == own[reference]
+            mass = np.abs(summed).sum()
+            rows.append(
+                Row(
+                    name=method.name,
+                    scores=summed[shown],
+                    is_own=is_own,
+                    signed=method.is_signed,
+                    largest=shared if state.get("scale") == "shared" and method.is_shares else ends[method.name],
+                    agreement=_agreement(summed[shown], sums[reference][shown]) if same_query else math.nan,
+                    hidden=float(1 - np.abs(summed[shown]).sum() / mass) if mass > 0 else 0.0,
+                    pinned=float(sum(score for score, unit in zip(summed, units, strict=True) if unit.holds(pinned))),
+                )
+            )
+        return Rows(
+            units=tuple(units[place] for place in shown),
+            rows=tuple(rows),
+            reference=reference,
+            queries=units_holding(units_of(self.sides["queries"], words=bool(state.get("words"))), queries),
+            pinned=units_holding(units, pinned),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every score of the view as a row: method, layer, query, position, token, score, rank.
+
+        No layer and no query is what the method says by itself; no query is the read-out. Rank 1 is the highest score.
+        """
+        parts = []
+        for method in self.methods:
+            parts.append(self._part(method.name, method.own[None, None], [None], [None]))
+            if method.by_layer is not None:
+                parts.append(self._part(method.name, method.by_layer[:, None], self.layers, [None]))
+            if method.map is not None:
+                parts.append(self._part(method.name, method.map, self.layers, range(method.map.shape[1])))
+        return pd.concat(parts, ignore_index=True)
+
+    def _part(
+        self,
+        name: str,
+        scores: Float64[Tensor, "layer query key"],
+        layers: Sequence[int | None],
+        queries: Sequence[int | None],
+    ) -> pd.DataFrame:
+        texts = self.sides["keys"]["texts"]
+        return tidy_table(
+            {
+                "method": (0, [name]),
+                "layer": (1, pd.array(layers, dtype="Int64")),
+                "query": (2, pd.array(list(queries), dtype="Int64")),
+                "position": (3, range(len(texts))),
+                "token": (3, token_column(texts)),
+            },
+            score=scores[None].numpy(),
+            rank=rankdata(-scores.numpy(), method="min", axis=-1, nan_policy="omit")[None],
+        )
 
 
-def _summed(scores: Float64[Tensor, " key"], units: Sequence[Unit]) -> Float64[np.ndarray, " unit"]:
+def _sum_units(scores: Float64[Tensor, " key"], units: Sequence[Unit]) -> Float64[np.ndarray, " unit"]:
     return torch.stack([scores[list(unit.places)].sum() for unit in units]).numpy()
 
 

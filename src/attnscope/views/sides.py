@@ -10,7 +10,7 @@ import torch
 from ..errors import BadInput
 from ..record import AttentionRecord, readable
 from ..record.words import word_groups, word_labels
-from .printing import shortened
+from .printing import shorten
 
 SINK = 0.3
 """A token that takes this share of all attention that could go to it, over all layers and heads, is a sink."""
@@ -23,13 +23,13 @@ NO_CHARACTERS = "\ufffe\uffff"
 """What Unicode reserves as no character; XML, and so an SVG, may not hold them."""
 
 
-def shown(tokens: Sequence[str]) -> list[str]:
+def token_texts(tokens: Sequence[str]) -> list[str]:
     """Each token as it is drawn: without markers and the space around it, an invisible one as a sign.
 
-    >>> shown(["Ġkey", "Ġ", ""])
+    >>> token_texts(["Ġkey", "Ġ", ""])
     ['key', '␣', '∅']
     """
-    return [_drawn(text) for text in readable(tokens)]
+    return [_display_text(text) for text in readable(tokens)]
 
 
 def printable(text: str) -> str:
@@ -52,18 +52,18 @@ def _sign(letter: str) -> str:
     return chr(0x2400 + code) if code < 0x20 else "␡" if code == DELETE else "\ufffd"
 
 
-def _drawn(text: str) -> str:
+def _display_text(text: str) -> str:
     return printable(text.strip()) or ("␣" if text else "∅")
 
 
-def joined(tokens: Sequence[str], word_ids: Sequence[int | None], special: Sequence[bool]) -> list[bool]:
+def join_marks(tokens: Sequence[str], word_ids: Sequence[int | None], special: Sequence[bool]) -> list[bool]:
     """Which tokens go on with the word of the token before them, so that a thin join stands for the marker.
 
     The tokenizer's own word ids tell; where they are unknown (each token its own word), the markers do.
 
-    >>> joined(["play", "##ing", "now"], [0, 1, 2], [False] * 3), joined(["Ġplay", "ing"], [0, 0], [False] * 2)
+    >>> join_marks(["play", "##ing", "now"], [0, 1, 2], [False] * 3), join_marks(["Ġplay", "ing"], [0, 0], [False] * 2)
     ([False, True, False], [False, True])
-    >>> joined(["Ġat", "Ġhome", "."], [0, 1, 2], [False] * 3)
+    >>> join_marks(["Ġat", "Ġhome", "."], [0, 1, 2], [False] * 3)
     [False, False, False]
     """
     texts = readable(tokens)
@@ -109,6 +109,11 @@ def title_of(view: str, side: Mapping[str, Any], record: AttentionRecord | None 
     return f"{view.capitalize()} view: “{cut}”" + (f" · {printable(str(model))}" if model else "")
 
 
+def readout_places(record: AttentionRecord) -> list[int]:
+    """Where the answer is read: the strongest positions of the read-out, all of them for a mean."""
+    return [int(place) for place in torch.isclose(record.readout, record.readout.max()).nonzero().flatten()]
+
+
 def sinks_of(record: AttentionRecord) -> list[int]:
     """Key tokens, not marked as special, where attention rests: the first one of most causal models, above all."""
     queries, keys = record.weights.shape[2:]
@@ -142,9 +147,7 @@ def sentences_of(record: AttentionRecord, sentence_b_start: int | None = None) -
     between = [position for position in inner if not all(record.key_special[:position])]
     if not between:
         return None
-    start = between[0] + 1
-    while start < count and record.key_special[start]:
-        start += 1
+    start = next((position for position in range(between[0] + 1, count) if not record.key_special[position]), count)
     return [int(position >= start) for position in range(count)]
 
 
@@ -154,11 +157,11 @@ def side_of(
     """One side for a script: its texts, joins, special tokens, words, and the sentence of each token."""
     groups = word_groups(word_ids, special)
     return {
-        "texts": shown(tokens),
-        "joins": [position for position, join in enumerate(joined(tokens, word_ids, special)) if join],
+        "texts": token_texts(tokens),
+        "joins": [position for position, join in enumerate(join_marks(tokens, word_ids, special)) if join],
         "special": [position for position, quiet in enumerate(special) if quiet],
         "words": [
-            {"text": _drawn(label), "places": group}
+            {"text": _display_text(label), "places": group}
             for label, group in zip(word_labels(tokens, groups), groups, strict=True)
         ],
         "sentences": sentences,
@@ -169,6 +172,8 @@ def side_of(
 # The rules are those of units.js, so that the screen, the printed figure and the table show the same.
 
 
+MOST_UNITS = 64
+"""Tokens that a printed column or row can hold readably."""
 NAMED = 25
 """Letters of a token that a caption names."""
 
@@ -223,6 +228,15 @@ def check_in_sight(places: Sequence[int], *, special: bool) -> None:
         raise BadInput("No token belongs to this sentence, so that nothing is left to draw: show all sentences.")
 
 
+def check_fits(count: int, what: str) -> None:
+    """Refuse a figure nobody could read."""
+    if count > MOST_UNITS:
+        raise BadInput(
+            f"A printed figure holds {MOST_UNITS} {what} readably, and this text has {count}: take a shorter text,"
+            " or save the view as .html."
+        )
+
+
 def shown_units(side: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list[Unit], list[int]]:
     """All units of one side at the level that a state chooses, and the places of those that it shows; never none."""
     special = bool(state.get("special", True))
@@ -232,11 +246,11 @@ def shown_units(side: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list
     return units, places
 
 
-def holding(units: Iterable[Unit], positions: Collection[int]) -> tuple[Unit, ...]:
+def units_holding(units: Iterable[Unit], positions: Collection[int]) -> tuple[Unit, ...]:
     """The units that hold some of these tokens."""
     return tuple(unit for unit in units if unit.holds(positions))
 
 
-def named(units: Iterable[Unit]) -> str:
+def quoted_texts(units: Iterable[Unit]) -> str:
     """Units by their texts, for a caption."""
-    return " + ".join(f"“{shortened(unit.text, NAMED)}”" for unit in units)
+    return " + ".join(f"“{shorten(unit.text, NAMED)}”" for unit in units)

@@ -363,18 +363,10 @@ function mapChoices(frame, figures) {
   return { node, refresh };
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const payload = model.get("payload");
-  const frame = new Frame({
-    model,
-    el,
-    name: "survey",
-    label: "Survey view: every head by its figures",
-    draw: () => view.draw(),
-    table: () => view.figures.table(),
-  });
+  const frame = new Frame({ model, el }, "survey", "Survey view: every head by its figures");
   const view = new SurveyView(frame, payload);
   frame.add(mapChoices(frame, view.figures));
   const root = frame.check("Square-root scale", "root");
@@ -383,12 +375,5 @@ export function render({ model, el }) {
   frame.body.append(view.middle, view.side.node);
   const surveyed = payload.card.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
   frame.foot.append(element("details", {}, element("summary", {}, "What was surveyed"), element("dl", {}, ...surveyed)));
-  const end = frame.start(MOVING);
-  // moving draws nothing of the map anew
-  const moved = () => view.point(null);
-  for (const name of MOVING) model.on(`change:${name}`, moved);
-  return () => {
-    end();
-    for (const name of MOVING) model.off(`change:${name}`, moved);
-  };
+  return frame.start({ draw: () => view.draw(), table: () => view.figures.table() }, MOVING, () => view.point(null));
 }

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ..errors import BadInput
@@ -12,9 +11,9 @@ from ..statistics import STATISTICS, Caption, role_symbol
 from .plots import Marks, head_map, listed_roles, role_map
 from .printing import COLUMN, Plot
 from .sides import printable
-from .tables import need
+from .tables import fill_array, need, only_one
 from .view import View
-from .weights import packed
+from .weights import pack_array
 
 
 @checked
@@ -78,7 +77,7 @@ def survey(
         "survey",
         payload,
         state,
-        table=lambda: chosen_table(tables, view.selected),
+        table=lambda: tables[view.selected["statistic"]],
         draw=lambda selected, width: survey_figure(tables, selected, width),
         title=f"Survey of {printable(str(card['model']))}" if card.get("model") else "Survey of a model's heads",
     )
@@ -99,77 +98,76 @@ def _pins(pinned: Sequence[Any], layers: Sequence[int], heads: Sequence[int]) ->
 def _statistic(
     name: str, table: pd.DataFrame, by_layer: pd.DataFrame | None, layers: Sequence[int], heads: Sequence[int]
 ) -> dict[str, Any]:
+    """The measures of a statistic as arrays: by each combination of its labels, layer and head."""
     labels = labels_of(table)
-    combinations = list(dict.fromkeys(zip(*(table[label].astype(str) for label in labels), strict=True))) or [()]
-    rows = _places(table, labels, combinations)
-    index = (rows, np.searchsorted(layers, table["layer"]), np.searchsorted(heads, table["head"]))
-    if len(set(zip(*index, strict=True))) < len(table):
+    combinations = _combinations(table, labels)
+    rows = {combination: place for place, combination in enumerate(dict.fromkeys(combinations))}
+    if len(set(zip(combinations, table["layer"], table["head"], strict=True))) < len(table):
         raise BadInput(f"The table {name!r} has several rows for one head; its labels must be columns of text.")
-    shape = (len(combinations), len(layers), len(heads))
     columns = [column for column in table if column not in {"layer", "head", *labels}]
     caption = caption_of(name)
+
+    def by_row(table: pd.DataFrame, column: str, *axes: tuple[str, Sequence[int]]) -> dict[str, Any]:
+        row = [rows[combination] for combination in _combinations(table, labels)]
+        values = table[column].astype(float)
+        return pack_array(
+            fill_array(values, (row, range(len(rows))), *((table[axis], places) for axis, places in axes))
+        )
+
+    if by_layer is not None:
+        need(by_layer, ["layer", "value", *labels])
     return {
         "name": name,
         "title": caption.title,
         "unit": caption.unit,
         "meaning": caption.meaning,
         "labels": [{"name": label, "title": name_of(label)} for label in labels],
-        "rows": [list(combination) for combination in combinations],
-        "words": {label: name_of(label) for combination in combinations for label in combination},
+        "rows": [list(combination) for combination in rows],
+        "words": {label: name_of(label) for combination in rows for label in combination},
         "measures": [
-            {"name": column, "title": name_of(str(column)), "array": packed(_filled(shape, index, table[column]))}
+            {
+                "name": column,
+                "title": name_of(str(column)),
+                "array": by_row(table, column, ("layer", layers), ("head", heads)),
+            }
             for column in columns
             if pd.api.types.is_numeric_dtype(table[column])
         ],
-        "byLayer": None if by_layer is None else _by_layer(by_layer, labels, combinations, layers),
+        "byLayer": None
+        if by_layer is None
+        else {
+            column: by_row(by_layer, column, ("layer", layers)) for column in ("value", "error") if column in by_layer
+        },
     }
 
 
-def _places(table: pd.DataFrame, labels: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> Any:
-    if not labels:
-        return np.zeros(len(table), dtype=int)
-    place = {combination: number for number, combination in enumerate(combinations)}
-    return np.array([place[key] for key in zip(*(table[label].astype(str) for label in labels), strict=True)])
-
-
-def _filled(shape: tuple[int, ...], index: Any, column: pd.Series) -> Any:
-    array = np.full(shape, np.nan)
-    array[index] = column.to_numpy(dtype=float)
-    return array
-
-
-def _by_layer(
-    table: pd.DataFrame, labels: Sequence[str], combinations: Sequence[tuple[str, ...]], layers: Sequence[int]
-) -> dict[str, Any]:
-    need(table, ["layer", "value", *labels])
-    index = (_places(table, labels, combinations), np.searchsorted(layers, table["layer"]))
-    shape = (len(combinations), len(layers))
-    return {column: packed(_filled(shape, index, table[column])) for column in ("value", "error") if column in table}
+def _combinations(table: pd.DataFrame, labels: Sequence[str]) -> list[tuple[str, ...]]:
+    """What the labels of each row say, together."""
+    return list(zip(*(table[label].astype(str) for label in labels), strict=True)) if labels else [()] * len(table)
 
 
 def _roles(table: pd.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
     """The role of each head, with the letters and the colour that the role has in every map; syntax comes first."""
     need(table, ["layer", "head", "role", "value"])
+    only_one(table, ["layer", "head"])
     names = listed_roles(table["role"])
-    index = (np.searchsorted(layers, table["layer"]), np.searchsorted(heads, table["head"]))
-    shape = (len(layers), len(heads))
-    place = table["role"].astype(str).map({name: number for number, name in enumerate(names)})
-    texts = {
-        column: _texts(table[column], index, len(heads), len(layers) * len(heads))
-        for column in ("evidence", "also")
-        if column in table
-    }
-    numbers = {column: packed(_filled(shape, index, table[column])) for column in ("value", "error") if column in table}
     symbols = [role_symbol(name) for name in names]
-    drawn = {"letters": [symbol.letters for symbol in symbols], "colours": [symbol.family for symbol in symbols]}
-    return {"names": names, **drawn, "place": packed(_filled(shape, index, place)), **numbers, **texts}
+    places = table["role"].astype(str).map({name: number for number, name in enumerate(names)})
 
+    def by_head(values: "pd.Series[Any]") -> Any:
+        return fill_array(values, (table["layer"], layers), (table["head"], heads))
 
-def _texts(column: pd.Series, index: Any, heads: int, count: int) -> list[str]:
-    texts = [""] * count
-    for layer, head, text in zip(*index, column, strict=True):
-        texts[layer * heads + head] = "" if pd.isna(text) else str(text)
-    return texts
+    texts = {column: table[column].fillna("").astype(str) for column in ("evidence", "also") if column in table}
+    return {
+        "names": names,
+        "letters": [symbol.letters for symbol in symbols],
+        "colours": [symbol.family for symbol in symbols],
+        "place": pack_array(by_head(places)),
+        **{
+            column: pack_array(by_head(table[column].astype(float))) for column in ("value", "error") if column in table
+        },
+        **{column: pd.Series(by_head(text).flat).fillna("").tolist() for column, text in texts.items()},
+    }
 
 
 def _curve(table: pd.DataFrame) -> list[list[str]]:
@@ -208,17 +206,17 @@ def packed_exemplars(table: pd.DataFrame) -> dict[str, Any]:
     texts: dict[tuple[str, ...], int] = {}
     of: dict[str, list[list[int | float]]] = {}
     for row in table.sort_values(["layer", "head", "rank"]).to_dict("records"):
-        tokens = spaced([str(token) for token in row["tokens"]], str(row.get("text") or ""))
-        tokens, query, key = shortened(tokens, int(row["query"]), int(row["key"]))
+        tokens = add_spaces([str(token) for token in row["tokens"]], str(row.get("text") or ""))
+        tokens, query, key = shorten_around(tokens, int(row["query"]), int(row["key"]))
         place = texts.setdefault(tuple(tokens), len(texts))
         of.setdefault(f"{int(row['layer'])},{int(row['head'])}", []).append([place, query, key, round(row["value"], 6)])
     return {"texts": [list(tokens) for tokens in texts], "of": of}
 
 
-def spaced(tokens: Sequence[str], text: str) -> list[str]:
+def add_spaces(tokens: Sequence[str], text: str) -> list[str]:
     """Each token with the white space before it, so that the tokens in a row read as the text does.
 
-    >>> spaced(["[CLS]", "Don", "'", "t", "go", "[SEP]"], "Don't go")
+    >>> add_spaces(["[CLS]", "Don", "'", "t", "go", "[SEP]"], "Don't go")
     ['[CLS]', ' Don', "'", 't', ' go', ' [SEP]']
     """
     if any(token[:1].isspace() for token in tokens):
@@ -236,10 +234,10 @@ def spaced(tokens: Sequence[str], text: str) -> list[str]:
     return made
 
 
-def shortened(tokens: Sequence[str], query: int, key: int) -> tuple[list[str], int, int]:
+def shorten_around(tokens: Sequence[str], query: int, key: int) -> tuple[list[str], int, int]:
     """A long text cut to what stands around the two tokens; an ellipsis says how many tokens are left out.
 
-    >>> shortened([f" {number}" for number in range(100)], 90, 50)[0][:3]
+    >>> shorten_around([f" {number}" for number in range(100)], 90, 50)[0][:3]
     ['… (38 tokens)', ' 38', ' 39']
     """
     if len(tokens) <= WHOLE:
@@ -271,23 +269,18 @@ def labels_of(table: pd.DataFrame) -> list[str]:
     return [str(name) for name in table if name not in KEYS and not pd.api.types.is_numeric_dtype(table[name])]
 
 
-def chosen_table(tables: Mapping[str, pd.DataFrame], state: Mapping[str, Any]) -> pd.DataFrame:
-    """The table of the map that is selected, whole: every label and every measure."""
-    return tables[state["statistic"]]
-
-
 def survey_figure(
     tables: Mapping[str, pd.DataFrame], state: Mapping[str, Any], width: int | float | None = None
 ) -> Plot:
     """The map that is selected; pinned heads are framed, and heads of other roles than a selected one step back."""
-    name, table = state["statistic"], chosen_table(tables, state)
+    name, table = state["statistic"], tables[state["statistic"]]
     marks = _marks(tables, state)
     if name == ROLES:
         return role_map(table, marks=marks, width=width or COLUMN)
     labels, words = labels_of(table), caption_of(name)
-    row: list[str] = [str(label) for label in state.get("label") or table[labels].astype(str).iloc[0]]
-    for label, value in zip(labels, row, strict=True):
-        table = table[table[label].astype(str) == value]
+    combinations = _combinations(table, labels)
+    row = tuple(map(str, state.get("label") or combinations[0]))
+    table = table[[combination == row for combination in combinations]]
     if table.empty:
         raise BadInput(f"There is no figure of {words.title.lower()} for {', '.join(row)}.")
     measure = state.get("measure") or "value"

@@ -1,10 +1,11 @@
 """What a view asks of a table: its columns, one row for each head, and the numbers as a grid of layers by heads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64, Int
+from jaxtyping import Float64, Shaped
 
 from ..errors import BadInput
 
@@ -31,17 +32,40 @@ def only_one(table: pd.DataFrame, keys: Sequence[str]) -> None:
     raise BadInput(f"The table has several rows for one {' and '.join(keys)}{hint}.")
 
 
-def token_column(texts: Sequence[str], places: Int[np.ndarray, " row"]) -> pd.Categorical:
-    """The text at each place as a column that holds every text once: a token may have 10,000 letters.
+def token_column(texts: Sequence[str]) -> pd.Categorical:
+    """Texts as a column that holds every text once: a token may have 10,000 letters.
 
-    >>> token_column(["the", "key", "the"], np.array([2, 1, 0])).tolist()
-    ['the', 'key', 'the']
+    >>> token_column(["the", "key", "the"]).codes.tolist()
+    [0, 1, 0]
     """
-    kinds = list(dict.fromkeys(texts))
-    codes = {text: code for code, text in enumerate(kinds)}
     # as objects: strings of the table's own would be copied for whatever is made of it
-    categories = pd.Index(kinds, dtype=object)
-    return pd.Categorical.from_codes(np.array([codes[text] for text in texts])[places], categories=categories)
+    return pd.Categorical(texts, categories=pd.Index(list(dict.fromkeys(texts)), dtype=object))
+
+
+def tidy_table(
+    columns: Mapping[str, tuple[int, Sequence[Any]]], **figures: Shaped[np.ndarray, "*axes"]
+) -> pd.DataFrame:
+    """Every place of an array as a row: columns that name it along an axis (by its number), and its figures.
+
+    >>> tidy_table({"layer": (0, [2, 3]), "token": (1, ["a", "b"])}, value=np.eye(2)).to_numpy().tolist()
+    [[2, 'a', 1.0], [2, 'b', 0.0], [3, 'a', 0.0], [3, 'b', 1.0]]
+    """
+    shape = next(iter(figures.values())).shape
+    places = np.indices(shape).reshape(len(shape), -1)
+    names = {name: pd.Series(labels).array[places[axis]] for name, (axis, labels) in columns.items()}
+    return pd.DataFrame({**names, **{name: figure.reshape(-1) for name, figure in figures.items()}})
+
+
+def fill_array(values: pd.Series, *axes: tuple[Iterable[Any], Sequence[Any]]) -> Shaped[np.ndarray, "*axes"]:
+    """Values as an array: each axis is the label of every value, and all labels in their order; NaN where none is.
+
+    >>> fill_array(pd.Series([0.5, 0.25]), ([7, 8], [7, 8]), (["b", "a"], ["a", "b"])).tolist()
+    [[nan, 0.5], [0.25, nan]]
+    """
+    index = pd.MultiIndex.from_arrays([list(own) for own, _ in axes])
+    every = pd.MultiIndex.from_product([labels for _, labels in axes])
+    filled = pd.Series(values.to_numpy(), index).reindex(every)
+    return np.reshape(filled.to_numpy(), [len(labels) for _, labels in axes])
 
 
 def grid_of(table: pd.DataFrame, value: str) -> tuple[list[int], list[int], Float64[np.ndarray, "layer head"]]:
@@ -53,6 +77,5 @@ def grid_of(table: pd.DataFrame, value: str) -> tuple[list[int], list[int], Floa
     need(table, ["layer", "head", value])
     only_one(table, ["layer", "head"])
     layers, heads = sorted(set(map(int, table["layer"]))), sorted(set(map(int, table["head"])))
-    grid = np.full((len(layers), len(heads)), np.nan)
-    grid[np.searchsorted(layers, table["layer"]), np.searchsorted(heads, table["head"])] = table[value]
+    grid = fill_array(table[value].astype(float), (table["layer"], layers), (table["head"], heads))
     return layers, heads, grid

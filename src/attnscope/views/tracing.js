@@ -3,7 +3,7 @@
 import { colours, drawRamp, element, inkOn, percent, sharp, short } from "./drawing.js";
 import { Frame, nextHead, quietControl, wordsControl } from "./frame.js";
 import { Trace, darkness, dotAt, drawDots, drawRows, drawTokens, largeLayout, panelLayout, placeAt } from "./tracing_dots.js";
-import { TokenList, pinnedAfter, unitsOf } from "./units.js";
+import { TokenList, placesHolding, unitsOf } from "./units.js";
 
 // ---- Heads side by side, one of them enlarged, and the text on the colour of what it gathers: the body of the tracing view.
 
@@ -95,7 +95,7 @@ class TracingPanel {
     await trace.load();
     this.palette = colours(frame.el);
     this.every = unitsOf(payload.keys, Boolean(frame.get("words", false)));
-    this.units = frame.get("special", true) ? this.every : this.every.filter(({ special, sink }) => !special && !sink);
+    this.units = frame.get("special", true) ? this.every : this.every.filter(({ quiet }) => !quiet);
     const chosen = this.head();
     this.back.hidden = chosen === null || this.panels.length === 1;
     this.columns = chosen === null && this.units.length > FOLDED_FROM ? this.#loudest() : this.units.map((_, unit) => unit);
@@ -207,8 +207,7 @@ class TracingPanel {
   paint() {
     if (!this.layout) return;
     const { layout, units } = this;
-    const pinned = new Set(this.frame.get("keys", []));
-    const marked = units.flatMap(({ places }, unit) => (places.some((place) => pinned.has(place)) ? [unit] : []));
+    const marked = placesHolding(units, this.frame.get("keys", []));
     for (const { node, canvas, base } of this.panels) {
       if (node.hidden) continue;
       const context = sharp(canvas, layout.width, layout.height);
@@ -254,8 +253,7 @@ class TracingPanel {
         `${where}, head ${heads[head]}: ${value.toFixed(4)}, rank ${rank} of ${values.length}`,
         `${percent(value / heads.length)} of the layer with all its heads`,
       );
-    const pinned = new Set(this.frame.get("keys", []));
-    const chosen = this.units.flatMap(({ places }, place) => (places.some((from) => pinned.has(from)) ? [place] : []));
+    const chosen = placesHolding(this.units, this.frame.get("keys", []));
     if (chosen.length > 1)
       lines.push(`${chosen.length} pinned tokens together: ${chosen.reduce((sum, place) => sum + values[place], 0).toFixed(4)}`);
     return lines;
@@ -282,9 +280,8 @@ class TracingPanel {
     if (at) this.#pin(this.columns[at.unit], event.shiftKey);
   }
 
-  /** Pins a token, releases it if it is pinned, or with `more` adds it to those that are. */
   #pin(unit, more) {
-    this.frame.set({ keys: pinnedAfter(this.frame.get("keys", []), this.units[unit].places, more).sort((one, other) => one - other) });
+    this.frame.pin("keys", this.units[unit].places, more);
   }
 
   // ---- in words
@@ -338,18 +335,10 @@ class TracingPanel {
   }
 }
 
-/** Draws the view into an element and keeps it true to the model.
- * @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
+/** Draws the view into an element and keeps it true to the model. @param {{model: import("./frame.js").Model, el: HTMLElement}} given */
 export function render({ model, el }) {
   const { keys, trace: described } = model.get("payload");
-  const frame = new Frame({
-    model,
-    el,
-    name: "tracing",
-    label: "Tracing view: attention from the read-out down to the input",
-    draw: () => panel.draw(),
-    table: () => panel.table(),
-  });
+  const frame = new Frame({ model, el }, "tracing", "The text: choose tokens");
   const panel = new TracingPanel(frame, { keys }, new Trace(model, described, keys.texts.length));
   frame.stepper("Layer of the text", "layer", described.layers);
   frame.threshold();
@@ -358,5 +347,5 @@ export function render({ model, el }) {
   if (described.lines !== null) frame.check("Lines", "lines");
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);
-  return frame.start();
+  return frame.start(panel);
 }

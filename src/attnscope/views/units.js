@@ -2,7 +2,8 @@
 
 import { element } from "./drawing.js";
 
-/** @typedef {{text: string, places: number[], special: boolean, sink: boolean, join: boolean, sentence: number | null}} Unit */
+/** @typedef {{text: string, places: number[], special: boolean, sink: boolean, quiet: boolean, join: boolean, sentence: number | null}} Unit
+ *  `quiet` is a special token or one that holds a sink */
 
 /** The units of one side: its tokens, or its words. @param {Side} side @param {boolean} words @returns {Unit[]} */
 export function unitsOf(side, words) {
@@ -12,10 +13,17 @@ export function unitsOf(side, words) {
     places,
     special: special.has(places[0]),
     sink: places.some((place) => sinks.has(place)),
+    quiet: special.has(places[0]) || places.some((place) => sinks.has(place)),
     join: !words && joins.has(places[0]),
     sentence: side.sentences ? side.sentences[places[0]] : null,
   });
   return words ? side.words.map((word) => unit(word.text, word.places)) : side.texts.map((text, place) => unit(text, [place]));
+}
+
+/** The places of the units that hold any of these tokens. @param {Unit[]} units @param {number[]} tokens */
+export function placesHolding(units, tokens) {
+  const held = new Set(tokens);
+  return units.flatMap(({ places }, unit) => (places.some((place) => held.has(place)) ? [unit] : []));
 }
 
 /** Whether a side has words of several tokens, so that there is something to choose. @param {Side} side */

@@ -5,16 +5,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ..errors import BadInput
-from .choices import checked_state, declared
+from .choices import check_state, declaration_of
 from .page import Part, page_html, write_page
 from .printing import FIGURES, Plot, save_figure
 from .weights import base64_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAGES = {".html", ".htm"}
 HEIGHT = 720
@@ -37,7 +36,7 @@ class View:
     """What is selected when it opens: all that can be, each by its name."""
     blobs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Deflated arrays that the script decodes when it needs them."""
-    table: "Callable[[], pd.DataFrame] | None" = field(default=None, repr=False)
+    table: Callable[[], pd.DataFrame] | None = field(default=None, repr=False)
     draw: Callable[[Mapping[str, Any], int | float | None], Plot] | None = field(default=None, repr=False)
     """Makes the printed figure of a state, in a width in inches or the one that fits."""
     grow: Callable[[Any], None] | None = field(default=None, repr=False)
@@ -48,12 +47,12 @@ class View:
     """What is shown: the view, the text and the model; a saved page is called so."""
 
     def __post_init__(self) -> None:
-        declared(self.name, self.state)
+        declaration_of(self.name, self.state)
 
     @property
     def kept(self) -> dict[str, dict[str, Any]]:
         """What the view keeps in a notebook or a link: each name of its state, and what it may hold."""
-        return declared(self.name, self.state)
+        return declaration_of(self.name, self.state)
 
     @property
     def part(self) -> Part:
@@ -62,7 +61,7 @@ class View:
 
     def selecting(self, **state: Any) -> "View":
         """The same view with something else selected when it opens: `view.selecting(layer=3, words=True)`."""
-        return replace(self, state={**self.state, **checked_state(self.name, self.state, self.choices, state)})
+        return replace(self, state={**self.state, **check_state(self.name, self.state, self.choices, state)})
 
     @property
     def _title(self) -> str:
@@ -94,7 +93,7 @@ class View:
 
             refresh(self.widget, self)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """The figures that the view shows, as a tidy table."""
         if self.table is None:
             raise BadInput(f"The {self.name} view has no table of its own.")

@@ -2,7 +2,7 @@
 
 /** @typedef {{values: Float32Array, rest: Float32Array | null, error: (head: number, query: number, value: number) => number}} Layer */
 
-export const LAYERS_HELD = 4;
+const LAYERS_HELD = 4;
 let halves = null;
 
 /** Every 16-bit float as a 32-bit one. */
@@ -53,20 +53,33 @@ export class Recent {
   }
 }
 
-/** The layers of a record, decoded one by one. */
-export class Layers {
-  #model;
+/** What is decoded one layer at a time, by `decode` of who extends it, and held while it is looked at.
+ * @template Described @template Decoded */
+export class LayerStore {
   #recent = new Recent(LAYERS_HELD);
 
-  /** @param {{get: (name: string) => any}} model @param {DescribedWeights} described */
+  /** @param {{get: (name: string) => any}} model @param {Described} described */
   constructor(model, described) {
-    this.#model = model;
+    this.model = model;
     this.described = described;
   }
 
-  /** One layer by its place. @param {number} place @returns {Promise<Layer>} */
+  /** One layer by its place. @param {number} place @returns {Promise<Decoded>} */
   layer(place) {
-    return this.#recent.get(place, () => blob(this.#model, `layer${place}`).then((buffer) => decoded(buffer, this.described)));
+    return this.#recent.get(place, () => this.decode(place));
+  }
+
+  /** @abstract @param {number} place @returns {Promise<Decoded>} */
+  async decode(place) {
+    throw new Error(`Layer ${place} cannot be decoded.`);
+  }
+}
+
+/** The weights of a record. @extends {LayerStore<DescribedWeights, Layer>} */
+export class Layers extends LayerStore {
+  /** @param {number} place */
+  async decode(place) {
+    return decoded(await blob(this.model, `layer${place}`), this.described);
   }
 }
 

@@ -5,7 +5,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -50,10 +50,10 @@ class OnDemand(Mapping[str, bytes]):
         return OnDemand({**self._makers, **{name: partial(others.__getitem__, name) for name in others}})
 
 
-def packed(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:
+def pack_array(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:
     """The shape and the bytes of 32-bit floats; an axis along which nothing changes is kept once, with length 1.
 
-    >>> packed(np.array([[0.5, 0.5], [2.0, 2.0]]))["shape"]
+    >>> pack_array(np.array([[0.5, 0.5], [2.0, 2.0]]))["shape"]
     [2, 1]
     """
     array = np.asarray(array, dtype="<f4")
@@ -64,12 +64,12 @@ def packed(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:
     return {"shape": list(array.shape), "bytes": b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")}
 
 
-def unpacked(packed: dict[str, Any]) -> Shaped[np.ndarray, "*axes"]:
+def unpack_array(packed: dict[str, Any]) -> Shaped[np.ndarray, "*axes"]:
     """The array back, as a script sees it."""
     return np.frombuffer(b64decode(packed["bytes"]), dtype="<f4").reshape(packed["shape"])
 
 
-def deflated(*arrays: Shaped[np.ndarray, "..."]) -> bytes:
+def deflate(*arrays: Shaped[np.ndarray, "..."]) -> bytes:
     """The bytes of arrays behind each other, little-endian, deflated; `weights.js` reads them."""
     # runs and frequencies are all there is to win in attention: looking for longer repeats takes five times as long
     deflating = zlib.compressobj(level=6, wbits=-zlib.MAX_WBITS, strategy=zlib.Z_RLE)
@@ -77,7 +77,7 @@ def deflated(*arrays: Shaped[np.ndarray, "..."]) -> bytes:
     return b"".join([*parts, deflating.flush()])
 
 
-def inflated(content: bytes) -> bytes:
+def inflate(content: bytes) -> bytes:
     """What was deflated, as a script sees it."""
     return zlib.decompress(content, wbits=-zlib.MAX_WBITS)
 
@@ -113,18 +113,21 @@ def _little_endian(array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."
 
 
 EXACT_BYTES = 100_000
-"""Up to here weights travel as 16-bit floats (three digits) unasked; beyond, as the record's uint8 code (two)."""
+"""Up to here weights travel as 16-bit floats (three digits) by default; beyond, as the record's uint8 code (two)."""
 PAGE_BYTES = 250_000
 """What a page takes beside its weights: scripts, colours, the texts of ordinary length."""
+
+
+Code = Literal["float16", "uint8"]
 
 
 @dataclass(frozen=True)
 class Form:
     """How weights travel: their code, and how many keys of each row."""
 
-    code: str
+    code: Code
     """"float16", or "uint8" for the square root of a weight over its row's largest, in 255 steps."""
-    kept: int | None = None
+    top_keys: int | None = None
     """The number of largest keys of each row that travel, or None for all; the others are one mass."""
 
     def size(self, record: AttentionRecord) -> int:
@@ -132,7 +135,7 @@ class Form:
         layers, heads, queries, keys = record.weights.shape
         rows = layers * heads * queries
         one = 2 if self.code == "float16" else 1
-        row = 4 + (keys * one if self.kept is None else 4 + self.kept * (2 + one))
+        row = 4 + (keys * one if self.top_keys is None else 4 + self.top_keys * (2 + one))
         return int(rows * row * WORST) + 1
 
 
@@ -168,13 +171,15 @@ def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], O
     """What a script must know of the weights, and the weights themselves: one blob for each layer."""
     layers = range(len(record.weights))
     rest_mass = 0.0
-    if form.kept is not None:
-        rest_mass = sum(float(_largest(record, form.kept, place)[2].mean()) for place in layers) / len(record.weights)
+    if form.top_keys is not None:
+        rest_mass = sum(float(_largest(record, form.top_keys, place)[2].mean()) for place in layers) / len(
+            record.weights
+        )
     blobs = OnDemand({f"layer{place}": partial(_layer_bytes, record, form, place) for place in layers})
     head_count, query_count, key_count = record.weights.shape[1:]
     described = {
         "code": form.code,
-        "kept": form.kept,
+        "kept": form.top_keys,
         "rest": rest_mass,
         "shape": [head_count, query_count, key_count],
         "layers": list(record.layers),
@@ -187,13 +192,13 @@ def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], O
 def _layer_bytes(record: AttentionRecord, form: Form, place: int) -> bytes:
     """One layer as its form wants it."""
     weights, rows = record.weights[place], []
-    if form.kept is not None:
-        weights, positions, rest = _largest(record, form.kept, place)
+    if form.top_keys is not None:
+        weights, positions, rest = _largest(record, form.top_keys, place)
         rows += [rest.numpy(), positions.numpy().astype(np.uint16)]
     if form.code == "float16":
-        return deflated(*rows, weights.to(torch.float16).numpy())
+        return deflate(*rows, weights.to(torch.float16).numpy())
     codes, largest = encoded_rows(weights.unsqueeze(0))
-    return deflated(*rows, largest[0].numpy(), codes[0].numpy())
+    return deflate(*rows, largest[0].numpy(), codes[0].numpy())
 
 
 def _largest(

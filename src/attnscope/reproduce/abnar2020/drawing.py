@@ -13,8 +13,8 @@ from ...errors import BadInput
 from ...lab.models import AgreementTransformer
 from ...record import AttentionRecord
 from ...views.layer_maps import LayerMap, layer_maps
-from ...views.printing import INK, PAGE, QUIET, Plot, draw_lines, drawn_figure, shortened, text_width
-from ...views.sides import shown
+from ...views.printing import INK, PAGE, QUIET, Plot, draw_lines, drawn_figure, shorten, text_width
+from ...views.sides import token_texts
 from ..document import Block, Code, Figure, Heading, Paragraph, Piece, Table, under
 
 # Figure 1: the attention graph of a sentence by raw attention, rollout and flow.
@@ -52,7 +52,7 @@ def attention_graph(record: AttentionRecord, width: int | float = PAGE) -> Plot:
 
     The three methods stand side by side, or below each other where a text is too long for that.
     """
-    texts = [shortened(text, LONGEST) for text in shown(record.tokens)]
+    texts = [shorten(text, LONGEST) for text in token_texts(record.tokens)]
     maps = maps_by_method(record)
     room = width - NUMBERS
     across = len(maps) if (room - (len(maps) - 1) * GAP) / len(maps) >= len(texts) * STEP else 1
@@ -193,7 +193,7 @@ def raw_maps(examples: Sequence[Example]) -> Plot:
 def _read_maps(record: AttentionRecord) -> list[LayerMap]:
     readout = record.readout.double().numpy()
     return [
-        LayerMap(TITLES[name], shown(record.tokens), np.einsum("q,lqt->lt", readout, weights))
+        LayerMap(TITLES[name], token_texts(record.tokens), np.einsum("q,lqt->lt", readout, weights))
         for name, weights in maps_by_method(record).items()
     ]
 

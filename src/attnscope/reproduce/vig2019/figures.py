@@ -15,7 +15,7 @@ from ...views.plots import (
     layer_bars,
     layer_bars_by_label,
 )
-from ...views.survey import shortened, spaced
+from ...views.survey import add_spaces, shorten_around
 from ..claims import rows_with
 from ..document import Block, Emphasis, Figure, Heading, Paragraph, Strong, Table, Words, under
 from ..experiment import Attempt, Editions, Report
@@ -320,8 +320,8 @@ def exemplars_of(survey: Survey, heads: Sequence[tuple[int, int]]) -> pd.DataFra
 
 def _mark_pair(row: dict[str, object]) -> Words:
     """The sentence with the attending token strong and the attended one emphasised."""
-    tokens = spaced([str(token) for token in row["tokens"]], str(row["text"]))  # type: ignore[attr-defined]
-    tokens, query, key = shortened(tokens, int(str(row["query"])), int(str(row["key"])))
+    tokens = add_spaces([str(token) for token in row["tokens"]], str(row["text"]))  # type: ignore[attr-defined]
+    tokens, query, key = shorten_around(tokens, int(str(row["query"])), int(str(row["key"])))
     return [
         Strong(token) if place == query else Emphasis(token) if place == key else token
         for place, token in enumerate(tokens)

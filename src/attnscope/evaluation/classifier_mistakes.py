@@ -216,14 +216,12 @@ def _explain(
     """The mistake with what each of its words did; phrases where no word did anything."""
     record = model.record(one.text, truncate=truncate)
     asked = (record, model, replacement)
-    scores = blank_out(
-        *asked, by="word", target=one.predicted, against=one.gold, signed=True, batch_size=batch_size
-    )
+    scores = blank_out(*asked, by="word", target=one.predicted, against=one.gold, signed=True, batch_size=batch_size)
     chances = dict(record.prediction)
     margin = math.log(max(chances[one.predicted], LEAST) / max(chances[one.gold], LEAST))
     turned = bool((scores.scores > margin).any())
-    together = () if turned else tuple(one for one in phrases(*asked, one.predicted, one.gold, batch_size=batch_size) if one.change > 0)
-    return replace(one, scores=scores, margin=margin, phrases=together)
+    together = () if turned else phrases(*asked, one.predicted, one.gold, batch_size=batch_size)
+    return replace(one, scores=scores, margin=margin, phrases=tuple(some for some in together if some.change > 0))
 
 
 def _shared_words(found: Sequence[Mistake]) -> dict[tuple[str, str], list[tuple[int, float]]]:
