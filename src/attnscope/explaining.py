@@ -136,7 +136,7 @@ def _compare(
     for name in sorted((name for name in chosen if name not in left_out), key=lambda name: seconds.get(name, 0.0)):
         try:
             with _told_of(watch, name):
-                found[name] = score(record, name, chosen[name], model, by, {**options, **_quantity(name, model)})
+                found[name] = score(record, name, chosen[name], model, by, {**options, **quantity_options(name, model)})
         except BadInput as lacking:
             if methods is not None:
                 raise
@@ -153,7 +153,7 @@ def _told_of(watch: Watch | None, name: str) -> AbstractContextManager[None]:
     return told_to(lambda done, whole: None if watch is None else watch(name, done, whole))
 
 
-def _quantity(name: str, model: InstrumentedModel) -> dict[str, str]:
+def quantity_options(name: str, model: InstrumentedModel) -> dict[str, str]:
     """What of the outcome a method follows here.
 
     Blank-out goes over to log-odds where the probability hardly moves. The logit of a word has no meaning of its own,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import getsizeof
+from typing import Any
 
 from torch import Tensor
 
@@ -11,7 +12,7 @@ from ..attribution.choosing import every_method, runs_model, score
 from ..capture import InstrumentedModel
 from ..errors import BadInput
 from ..evaluation import Trust
-from ..explaining import record_with_everything
+from ..explaining import quantity_options, record_with_everything
 from ..progress import tell
 from ..record import AttentionRecord, Text, TokenScores
 from ..surveying import Survey
@@ -112,7 +113,7 @@ class Entry:
             tell(0, 0)
             record = self.record if name in ON_WEIGHTS and self.record is not None else self.with_everything()
             try:
-                self.scores[name] = score(record, name, every_method()[name], self.model)
+                self.scores[name] = score(record, name, every_method()[name], self.model, options=self._options(name))
             except BadInput as lacking:
                 self.left_out[name] = str(lacking)
         found = tuple(self.scores[name] for name in methods if name in self.scores)
@@ -120,6 +121,10 @@ class Entry:
         if not found:
             raise BadInput(" ".join(left_out.values()) or "Choose at least one method.")
         return Comparison(found, left_out)
+
+    def _options(self, name: str) -> dict[str, Any]:
+        """What a method is asked: with signs, and what of the outcome it follows."""
+        return {"signed": True} if self.model is None else {"signed": True, **quantity_options(name, self.model)}
 
 
 def need_of(method: str) -> str:
