@@ -35,7 +35,10 @@ def test_the_results_are_those_of_the_local_engine_with_one_model_per_worker(run
         weights = torch.randn(300, 300, generator=torch.Generator().manual_seed(0))
 
         def work(item):
-            time.sleep(0.05)
+            for _ in range(1200):  # the other worker may be slow to start: nobody does all the work before it is there
+                if len(list(tmp_path.iterdir())) > 1:
+                    break
+                time.sleep(0.05)
             return {"sums": (weights * item).double().sum(0), "threads": torch.get_num_threads(), "text": f"{item}"}
 
         return work

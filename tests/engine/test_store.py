@@ -39,7 +39,9 @@ def job(folder: Path, items: list[int], size: int, clock: Clock) -> list[object]
         clock.tick()
         return {"start": start, "sum": torch.tensor(part).double().sum(), "items": tuple(part)}
 
-    def train(checkpoint: Path) -> list[float]:
+    def train(growing: Path) -> list[float]:
+        growing.mkdir(exist_ok=True)
+        checkpoint = growing / "state.json"
         done = json.loads(checkpoint.read_text()) if checkpoint.exists() else []
         for step in range(len(done), 4):
             clock.tick()

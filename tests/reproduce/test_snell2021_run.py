@@ -5,7 +5,8 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.reproduce import read_claims
-from attnscope.reproduce.snell2021 import classification, missing_data, reproduce_snell2021, training
+from attnscope.reproduce.snell2021 import classification, reproduce_snell2021, training
+from attnscope.reproduce.snell2021.experiment import missing_data
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_made_up_sentences_are_learned_by_plain_descent(tmp_path):
     data = toy_polarity()
     run = stages.MadeUpRun("run", data, stages.RunSettings("dot", 10.0, 1), 1, scale.width, {})
     recipe = stages.Recipe(scale.width, 1, len(data.train), 0.015 * stages.STEADY, 0, 0, "float64", None, stages.STEADY)
-    (state,) = stages.begun(data, [run.settings], recipe)
+    (state,) = stages.begin_runs(data, [run.settings], recipe)
     model = AttentionClassifier(data.vocabulary, scaling=10.0, classes=data.classes, width=scale.width, dropout=0.0)
     model.double().load_state_dict({name: torch.from_numpy(array.copy()) for name, array in state.weights.items()})
     stages.train_epoch(data, 0, recipe, [state])

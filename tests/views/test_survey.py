@@ -63,6 +63,8 @@ def test_bars_are_those_of_the_survey(tables, card, make_by_layer):
     expected = table[table["pattern"] == "previous"].sort_values("layer")["value"]
     assert np.allclose(unpack_array(statistic["byLayer"]["value"])[statistic["rows"].index(["previous"])], expected)
     assert statistic_of(survey(tables, card), "patterns")["byLayer"] is None
+    with pytest.raises(BadInput, match="two rows for one place of its map"):
+        survey(tables, card, by_layer={**by_layer, "patterns": pd.concat([table, table])})
 
 
 def test_roles_come_syntax_first_and_look_the_same_in_every_survey(tables, card):

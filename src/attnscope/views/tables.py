@@ -63,6 +63,8 @@ def fill_array(values: pd.Series, *axes: tuple[Iterable[Any], Sequence[Any]]) ->
     [[nan, 0.5], [0.25, nan]]
     """
     index = pd.MultiIndex.from_arrays([list(own) for own, _ in axes])
+    if not index.is_unique:
+        raise BadInput(f"A table has two rows for one place of its map: {index[index.duplicated()][0]}.")
     every = pd.MultiIndex.from_product([labels for _, labels in axes])
     filled = pd.Series(values.to_numpy(), index).reindex(every)
     return np.reshape(filled.to_numpy(), [len(labels) for _, labels in axes])
