@@ -217,7 +217,7 @@ def replacement_noise(blanking: Blanking, places: int = 8, draws: int = 4) -> fl
     chosen = text[:: max(1, len(text) // places)][:places]
     ids = record.inputs[key_ids(record)]
     generator = torch.Generator().manual_seed(0)
-    most = model.vocabulary_size
+    most = getattr(model, "vocabulary_size", None)  # which a model of the user's own need not have
     if most is None or not chosen:
         return 0.0
     runs: list[Callable[[], Inputs]] = [lambda: blanking.with_rows(blanking.embeddings, [])]  # settles the outcome

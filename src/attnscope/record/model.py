@@ -38,10 +38,6 @@ class Model(Protocol):
         """The ids of the tokens that can stand for no token, by name: unk, mask and pad, as far as there are any."""
 
     @property
-    def vocabulary_size(self) -> int | None:
-        """How many tokens it has embeddings of, where that is known."""
-
-    @property
     def record(self) -> Callable[..., AttentionRecord]:
         """What the model does on one text: `record(text, **options)`."""
 
