@@ -40,7 +40,7 @@ class Mistake:
     margin: float = math.nan
     """The log-odds of the predicted label to the right one: a word that changes more turns the answer."""
     phrases: tuple[Phrase, ...] = ()
-    """Words that push together, looked for where none alone turns the answer."""
+    """Words that push together more than any does alone, looked for where none alone turns the answer."""
 
     @property
     def pushers(self) -> list[tuple[str, float]]:
@@ -219,9 +219,9 @@ def _explain(
     scores = blank_out(*asked, by="word", target=one.predicted, against=one.gold, signed=True, batch_size=batch_size)
     chances = dict(record.prediction)
     margin = math.log(max(chances[one.predicted], LEAST) / max(chances[one.gold], LEAST))
-    turned = bool((scores.scores > margin).any())
-    together = () if turned else phrases(*asked, one.predicted, one.gold, batch_size=batch_size)
-    return replace(one, scores=scores, margin=margin, phrases=tuple(some for some in together if some.change > 0))
+    alone = float(scores.scores.max())
+    together = () if alone > margin else phrases(*asked, one.predicted, one.gold, batch_size=batch_size)
+    return replace(one, scores=scores, margin=margin, phrases=tuple(some for some in together if some.change > alone))
 
 
 def _shared_words(found: Sequence[Mistake]) -> dict[tuple[str, str], list[tuple[int, float]]]:

@@ -91,13 +91,14 @@ def _mistake(one: Mistake) -> str:
 
 def _pushed(one: Mistake) -> str:
     """Which words pushed it, in a sentence."""
-    if one.phrases:
-        named = "; ".join(f"“{phrase}” {phrase.change:+.2f}" for phrase in one.phrases)
-        return f"No word alone turns it. Words that push together: {named} (log-odds; {one.margin:.2f} turn it)."
     if not one.pushers:
         return "No word speaks for the mistake: each that is taken away makes the wrong label likelier."
     named = ", ".join(f"“{word}” {push:+.2f}" for word, push in one.pushers)
-    return f"Pushed by {named} (log-odds; {one.margin:.2f} turn it)."
+    pushed = f"Pushed by {named} (log-odds; {one.margin:.2f} turn it)."
+    if not one.phrases:
+        return pushed
+    together = "; ".join(f"“{phrase}” {phrase.change:+.2f}" for phrase in one.phrases)
+    return f"Pushed by words together: {together} (log-odds; {one.margin:.2f} turn it), where no word alone turns it."
 
 
 def painted_words(scores: TokenScores) -> str:
