@@ -19,20 +19,26 @@ export class Explaining {
   /** @param {{ask: (outcomes: Outcomes) => void, divide: (by: Level) => void}} given */
   constructor({ ask, divide }) {
     const asked = () => ask({ target: this.target.value || null, against: this.against.value || null });
-    this.target = element("select", { title: "The outcome whose reasons are shown", dir: "auto", onchange: asked });
-    this.against = element("select", { title: "Another outcome: why is it not that one?", dir: "auto", onchange: asked });
+    this.target = element("select", { ariaLabel: "Explain", title: "The outcome whose reasons are shown", dir: "auto", onchange: asked });
+    this.against = element("select", {
+      ariaLabel: "and not",
+      title: "Another outcome: why is it not that one?",
+      dir: "auto",
+      onchange: asked,
+    });
     this.by = element(
       "select",
-      { title: "What gets one score each", onchange: () => divide(/** @type {Level} */ (this.by.value)) },
+      { ariaLabel: "by", title: "What gets one score each", onchange: () => divide(/** @type {Level} */ (this.by.value)) },
       ...LEVELS.map((level) => option(level, level)),
     );
     const label = (words, select) => element("label", {}, element("span", { className: "quiet" }, words), select);
+    this.division = label("by", this.by);
     this.choices = [label("Explain", this.target), label("and not", this.against)];
     this.node = element(
       "div",
       { className: "explaining", role: "group", ariaLabel: "What is explained", hidden: true },
       ...this.choices,
-      label("by", this.by),
+      this.division,
     );
   }
 
@@ -44,7 +50,9 @@ export class Explaining {
     // a link may ask for an outcome that is not among the best
     const known = new Set([...reply.outcomes, ...[reply.target, reply.against].filter((outcome) => outcome !== null)]);
     this.#outcomes = [...known];
-    for (const choice of this.choices) choice.hidden = this.#outcomes.length < 2;
+    const single = this.#outcomes.length < 2;
+    for (const choice of this.choices) choice.hidden = single;
+    this.division.firstElementChild.textContent = single ? "Scores by" : "by";
     const [predicted] = this.#outcomes;
     const explained = reply.target ?? predicted;
     // the prediction has no value of its own: the next text may have another
