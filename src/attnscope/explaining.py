@@ -241,6 +241,19 @@ LEAST_NAMED = 0.0005
 """A score that is smaller would be named as 0.000."""
 
 
+def explained_words(record: AttentionRecord) -> str:
+    """What is explained, where that is not just the prediction."""
+    if record.target is None or not record.prediction:
+        return ""
+    outcome, against = record.target.outcome, record.target.against
+    if outcome == record.prediction[0][0] and against is None:
+        return ""
+    chances = dict(record.prediction)
+    chance = f", which has {chances[outcome]:.1%}" if outcome in chances else ""
+    rival = "" if against is None else f" and not {against!r}"
+    return f"Explained is why {outcome!r}{chance}{rival}."
+
+
 def carried_words(comparison: Comparison, method: str) -> str:
     """The answer in words: those of the text with the largest scores, and those that speak against it."""
     scores = next(one for one in comparison.scores if one.method == method)
@@ -325,10 +338,8 @@ def _show_prediction(console: Console, record: AttentionRecord) -> None:
     if record.prediction:
         label, share = record.prediction[0]
         console.print(Text.assemble(text, " → ", (label.strip() or repr(label), "bold"), f" {share:.1%}"))
-        if record.target is not None and (record.target.outcome != label or record.target.against is not None):
-            chances = dict(record.prediction)
-            chance = f", which has {chances[record.target.outcome]:.1%}" if record.target.outcome in chances else ""
-            rival = "" if record.target.against is None else f" and not {record.target.against!r}"
-            console.print(f"  Explained is why {record.target.outcome!r}{chance}{rival}.", highlight=False)
+        explained = explained_words(record)
+        if explained:
+            console.print(f"  {explained}", highlight=False)
     else:
         console.print(f"{text} → no answer: this model has no head", highlight=False)
