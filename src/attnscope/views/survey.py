@@ -161,7 +161,7 @@ def _roles(table: pd.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> 
     return {
         "names": names,
         "letters": [symbol.letters for symbol in symbols],
-        "colours": [symbol.family for symbol in symbols],
+        "colours": [symbol.colour for symbol in symbols],
         "place": pack_array(by_head(places)),
         **{
             column: pack_array(by_head(table[column].astype(float))) for column in ("value", "error") if column in table
