@@ -274,6 +274,19 @@ def test_a_head_with_most_of_its_attention_on_special_tokens_is_not_called_broad
     assert math.isclose(table["value"].iloc[0], 0.79, abs_tol=1e-6)
 
 
+def test_a_head_with_most_of_its_attention_on_the_first_token_is_not_called_broad() -> None:
+    """Whatever the null rule leaves out."""
+    dice = random.Random(14)
+    readings = [reading(dice, place) for place in range(60)]
+
+    def mostly_first(one: Reading, query: int) -> dict[int, float]:
+        return {key: 0.75 * (key == 0) + 0.25 * share for key, share in spread(one, query, causal=True).items()}
+
+    for null in ("first", "none"):
+        table = roles(tables_of(readings, [mostly_first], causal=True, null=null))
+        assert table["role"].tolist() == ["rests on the first token"], null
+
+
 def every_name() -> set[str]:
     """All that `roles` can call a head on English: by the labels of both kinds of parsers that are read."""
     names = {*POSITIONS.values(), *REPEATS.values(), *SINKS.values(), *RESTS.values(), *BOUND, ONE_TOKEN}
@@ -290,7 +303,7 @@ def every_name() -> set[str]:
 
 
 def test_letters_alone_tell_every_role_from_every_other() -> None:
-    letters = {role: role_symbol(role).letters for role in every_name()}
+    letters = {role: role_symbol(role).letters for role in every_name() | set(ROLE_SYMBOLS)}
     assert len({text.casefold() for text in letters.values()}) == len(letters)
     assert all(1 <= len(text) <= 2 and text == text.upper() and not text.isspace() for text in letters.values())
     assert every_name() <= set(ROLE_SYMBOLS)

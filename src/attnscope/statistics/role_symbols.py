@@ -63,35 +63,24 @@ class RoleSymbol(NamedTuple):
     """One of `ROLE_KINDS`."""
 
 
-def _symbol(letters: str, kind: str) -> RoleSymbol:
-    return RoleSymbol(letters, ROLE_KINDS[kind], kind)
-
-
-def _relation_symbols(relation: str, letters: str) -> dict[str, RoleSymbol]:
-    return {
-        f"{relation} → its head": _symbol(letters, "to its head"),
-        f"head → its {relation}": _symbol(letters[::-1], "to its dependent"),
-    }
-
-
-def _tag_symbols(words: str, letters: str) -> dict[str, RoleSymbol]:
-    return {f"to {words}": _symbol(f"→{letters}", "to words"), f"from {words}": _symbol(f"{letters}→", "from words")}
-
-
+LETTERS = {
+    "to its head": {f"{relation} → its head": letters for relation, letters in RELATION_LETTERS.items()},
+    "to its dependent": {f"head → its {relation}": letters[::-1] for relation, letters in RELATION_LETTERS.items()},
+    "to words": {f"to {TAG_NAMES[tag]}": f"→{letter}" for tag, letter in TAG_LETTERS.items()},
+    "from words": {f"from {TAG_NAMES[tag]}": f"{letter}→" for tag, letter in TAG_LETTERS.items()},
+    "position": {role: name[0].upper() for name, role in POSITIONS.items()},
+    "repetition": {role: name[0].upper() for name, role in REPEATS.items()},
+    "sink": {role: 2 * name[0].upper() for name, role in SINKS.items()},
+    "rests": {role: f"R{name[0].upper()}" for name, role in RESTS.items()},
+    "one token": {ONE_TOKEN: "1T"},
+    "bound": {BOUND[0]: "BP", BOUND[1]: "BC"},
+    "spread": {BROAD: "B", MIXED: "M"},
+}
+"""The letters of each role, by its kind."""
 ROLE_SYMBOLS: dict[str, RoleSymbol] = {
-    role: symbol
-    for symbols in (
-        *(_relation_symbols(relation, letters) for relation, letters in RELATION_LETTERS.items()),
-        *(_tag_symbols(TAG_NAMES[tag], letters) for tag, letters in TAG_LETTERS.items()),
-        {POSITIONS[name]: _symbol(name[0].upper(), "position") for name in POSITIONS},
-        {REPEATS[name]: _symbol(name[0].upper(), "repetition") for name in REPEATS},
-        {SINKS[name]: _symbol(2 * name[0].upper(), "sink") for name in SINKS},
-        {RESTS[name]: _symbol(f"R{name[0].upper()}", "rests") for name in RESTS},
-        {ONE_TOKEN: _symbol("1T", "one token")},
-        {BOUND[0]: _symbol("BP", "bound"), BOUND[1]: _symbol("BC", "bound")},
-        {BROAD: _symbol("B", "spread"), MIXED: _symbol("M", "spread")},
-    )
-    for role, symbol in symbols.items()
+    role: RoleSymbol(letters, ROLE_KINDS[kind], kind)
+    for kind, of_kind in LETTERS.items()
+    for role, letters in of_kind.items()
 }
 """Every role that heads get, and how it is drawn."""
 
@@ -113,8 +102,13 @@ def role_symbol(role: str) -> RoleSymbol:
         return _symbol(_other_relation(end)[::-1], "to its dependent")
     direction, _, words = role.partition(" ")
     if direction in ("to", "from") and words:
-        return _tag_symbols(words, words[:2].upper())[role]
+        letters = words[:2].upper()
+        return _symbol(f"→{letters}", "to words") if direction == "to" else _symbol(f"{letters}→", "from words")
     return _symbol("".join(word[0] for word in role.split())[:2].upper(), "other")
+
+
+def _symbol(letters: str, kind: str) -> RoleSymbol:
+    return RoleSymbol(letters, ROLE_KINDS[kind], kind)
 
 
 def _other_relation(relation: str) -> str:
