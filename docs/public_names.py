@@ -1,4 +1,4 @@
-"""A hook of mkdocs: pages list the public names, the methods and the statistics by themselves."""
+"""A hook of mkdocs: pages list the public names, methods, statistics and roles by themselves."""
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -49,6 +49,19 @@ def statistics() -> Iterator[str]:
         yield f"| `{name}` | {statistic.caption.title} | {statistic.caption.meaning} |"
 
 
+def roles() -> Iterator[str]:
+    """A row for each kind of roles, with the letters of all that are of it."""
+    from attnscope.statistics import ROLE_KINDS, ROLE_SYMBOLS
+
+    yield "| kind | colour | letters |\n|---|---|---|"
+    for kind, colour in ROLE_KINDS.items():
+        of_kind = {role: symbol.letters for role, symbol in ROLE_SYMBOLS.items() if symbol.kind == kind}
+        found = ", ".join(f"`{letters}` {role.removesuffix(' → its head')}" for role, letters in of_kind.items())
+        told = {"to its dependent": "those of the relation, turned round", "other": "the initials of any other role"}
+        swatch = f'<span style="background:{colour}">&emsp;</span> `{colour}`'
+        yield f"| {kind} | {swatch} | {told.get(kind, found)} |"
+
+
 def _first_sentence(of: object) -> str:
     return " ".join((of.__doc__ or "").strip().split("\n\n")[0].split()).replace("|", "\\|")
 
@@ -57,4 +70,5 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
     "<!-- public names -->": public_names,
     "<!-- methods -->": methods,
     "<!-- statistics -->": statistics,
+    "<!-- roles -->": roles,
 }

@@ -78,7 +78,7 @@ def test_another_outcome_with_signs_is_the_first_turned_round(model):
     torch.testing.assert_close(singular, -plural, atol=1e-5, rtol=0)
     assert singular.max() > 0.1
     text = printed(found["plural"])
-    assert "Explained is 'plural', which has" in text
+    assert "Explained is why 'plural', which has" in text
     assert "Below zero in blank_out" in text
     assert found["plural"].to_dict()["target"] == "plural"
     with pytest.raises(attnscope.BadInput, match="no outcome 'neither' here: choose"):
@@ -87,15 +87,61 @@ def test_another_outcome_with_signs_is_the_first_turned_round(model):
 
 def test_words_have_one_score_each(model):
     record = model.record("the unbelievables to the cabinets")
-    explanation = explain(model, record.text, ["rollout", "blank_out"], by="word")
+    explanation = explain(model, record.text, ["rollout", "blank_out"], by="word", signed=False)
     rolled, blanked = explanation.comparison.scores
     assert rolled.tokens == blanked.tokens == record.words().key_tokens
     torch.testing.assert_close(rolled.scores, attnscope.rollout(record).words().scores)
     torch.testing.assert_close(blanked.scores, attnscope.blank_out(record, model, by="word").scores)
     row = explain(model, record.text, ["rollout"], by="word", query=1)
     assert row.comparison.scores[0].tokens == rolled.tokens
-    with pytest.raises(attnscope.BadInput, match=r"by is .*token.*word|explain\(\): by"):
-        explain(model, TEXT, by="sentence")
+    with pytest.raises(attnscope.BadInput, match=r"explain\(\): by must be 'token', 'word' or 'sentence'"):
+        explain(model, TEXT, by="letter")
+
+
+def test_sentences_have_one_score_each(model):
+    record = model.record("the key . to the cabinets .")
+    rolled, blanked = explain(model, record.text, ["rollout", "blank_out"], by="sentence").comparison.scores
+    assert rolled.tokens == blanked.tokens == ("[CLS]", "the key.", "to the cabinets.", "[SEP]")
+    expected = attnscope.rollout(record).scores
+    torch.testing.assert_close(
+        rolled.scores, torch.stack([expected[0], expected[1:4].sum(), expected[4:8].sum(), expected[8]])
+    )
+    # taken away at once, not one by one
+    ids = record.inputs["input_ids"].clone()
+    ids[1:4] = model.blank_ids["unk"]
+    before, after = model.probabilities([record.inputs, {**record.inputs, "input_ids": ids}])
+    label = int(before.argmax())
+    torch.testing.assert_close(blanked.scores[1], before[label] - after[label], atol=1e-6, rtol=0)
+
+
+def test_words_and_signs_are_the_default_and_another_outcome_can_be_held_against(model):
+    explanation = explain(model, TEXT, ["blank_out", "gradient_x_input", "integrated_gradients"], against="plural")
+    target = explanation.record.target
+    assert (target.outcome, target.against, target.quantity) == ("singular", "plural", "logit")
+    assert str(target) == "the logit of 'singular' less that of 'plural'"
+    blanked, product, integrated = explanation.comparison.scores
+    assert blanked.tokens == explanation.record.words().key_tokens
+    # by hand: the difference of the two logits, with and without each word
+    record = model.record(TEXT)
+    wide = model.model.double()
+    with torch.no_grad():
+        logits = wide(input_ids=record.inputs["input_ids"][None]).logits[0]
+        for place in range(len(record.tokens)):
+            ids = record.inputs["input_ids"].clone()
+            ids[place] = model.blank_ids["unk"]
+            change = logits - wide(input_ids=ids[None]).logits[0]
+            index = [wide.config.label2id[label] for label in ("singular", "plural")]
+            assert float(blanked.scores[place]) == pytest.approx(float(change[index[0]] - change[index[1]]), abs=1e-3)
+    wide.float()
+    alone = [
+        explain(model, TEXT, ["gradient_x_input"], target=label).comparison.scores[0]
+        for label in ("singular", "plural")
+    ]
+    torch.testing.assert_close(product.scores, alone[0].scores - alone[1].scores, atol=1e-5, rtol=0)
+    assert "to 'plural'" in blanked.warnings[0]
+    assert integrated.scores.isfinite().all()
+    with pytest.raises(attnscope.BadInput, match="is 'singular' itself: give against= another outcome"):
+        explain(model, TEXT, against="singular")
 
 
 def test_a_pair_of_texts_is_explained(model):
@@ -123,7 +169,7 @@ def test_slow_methods_stand_under_the_budget_and_are_named_with_what_adds_them(m
 
 def test_the_cost_is_told_from_one_run(model, monkeypatch):
     record = model.record(TEXT)
-    clock = iter([10.0, 10.5])
+    clock = iter([10.0, 19.0, 20.0, 20.5])  # the first run warms up
     monkeypatch.setattr(explaining.time, "perf_counter", lambda: next(clock))
     seconds = explaining.predicted_seconds(
         record, model, {name: attnscope.METHODS[name] for name in ("raw", "blank_out")}, "token"

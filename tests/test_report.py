@@ -365,5 +365,5 @@ def test_headlines_are_in_words_and_list_no_zeros(record):
 def test_a_report_on_words_and_another_outcome():
     explanation = explain(load("demo"), "the key to the cabinets", ["raw", "blank_out"], by="word", target="plural")
     page = Page(report_html(explanation))
-    assert "Explained is plural, which has" in page.text
+    assert "Explained is why plural, which has" in page.text
     assert page.payloads()[0]["payload"]["keys"]["texts"][1:-1] == ["the", "key", "to", "the", "cabinets"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .attribution import integrated_gradients as integrated_gradients
     from .attribution import layerwise_tracing as layerwise_tracing
     from .attribution import minimum_cut as minimum_cut
+    from .attribution import phrases as phrases
     from .attribution import raw as raw
     from .attribution import rollout as rollout
     from .attribution import value_weighted as value_weighted
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
     from .capture import load as load
     from .errors import BadInput as BadInput
     from .evaluation import LexiconStudy as LexiconStudy
+    from .evaluation import Mistakes as Mistakes
     from .evaluation import Trust as Trust
+    from .evaluation import mistakes as mistakes
     from .evaluation import trust as trust
     from .evaluation.ratings import lexicon as lexicon
     from .explaining import Explanation as Explanation
     from .explaining import explain as explain
     from .record import AttentionRecord as AttentionRecord
     from .record import TokenScores as TokenScores
+    from .report import write_mistakes as write_mistakes
     from .report import write_report as write_report
     from .reproduce import EXPERIMENTS as EXPERIMENTS
     from .statistics import STATISTICS as STATISTICS
@@ -56,6 +60,7 @@ _HOME = {
     "InstrumentedModel": "capture",
     "LexiconStudy": "evaluation",
     "METHODS": "attribution",
+    "Mistakes": "evaluation",
     "STATISTICS": "statistics",
     "Sentence": "syntax",
     "Survey": "surveying",
@@ -78,12 +83,15 @@ _HOME = {
     "layerwise_tracing": "attribution",
     "lexicon": "evaluation",
     "load": "capture",
+    "mistakes": "evaluation",
     "minimum_cut": "attribution",
+    "phrases": "attribution",
     "raw": "attribution",
     "rollout": "attribution",
     "survey": "surveying",
     "trust": "evaluation",
     "value_weighted": "attribution",
+    "write_mistakes": "report",
     "write_report": "report",
 }
 """The public names, and the room each lives in."""

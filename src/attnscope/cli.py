@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, commands
-from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complain, resumable, say
+from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complain, resumable, say, seconds_of
 from .errors import BadInput, WorkerDied, is_text
 from .files import check_can_be_made
 from .numerals import counted
@@ -106,11 +106,25 @@ Methods = Annotated[
     typer.Option("--methods", help='A method to ask; may be given again. "all", however long it takes.'),
 ]
 Target = Annotated[str | None, typer.Option(help="The outcome to explain, a label or a token, not the predicted one.")]
-By = Annotated[Literal["token", "word"], typer.Option(help="Give a score to each token, or to each word.")]
-Signed = Annotated[bool, typer.Option("--signed", help="Tell what speaks against the outcome from what speaks for it.")]
+Against = Annotated[
+    str | None, typer.Option(help="Another outcome: why is the answer not that? Methods follow the logit difference.")
+]
+By = Annotated[Literal["token", "word", "sentence"], typer.Option(help="What gets a score each.")]
+Signed = Annotated[
+    bool,
+    typer.Option("--signed/--unsigned", help="Tell what speaks for the outcome from what speaks against it, or not."),
+]
+Replacement = Annotated[
+    str | None, typer.Option(help="What blank-out puts in a word's place: unk, mask, pad, delete or zero.")
+]
 Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is too long for the model.")]
 Budget = Annotated[
-    float, typer.Option(min=0, help="Seconds for slow methods, all texts together; what does not fit is named.")
+    float,
+    typer.Option(
+        parser=seconds_of,
+        metavar="TIME",
+        help="For slow methods, all texts together (90s, 2m, 1h); what does not fit is named.",
+    ),
 ]
 
 
@@ -123,8 +137,10 @@ def explain(
     query: Annotated[int | None, typer.Option(help="The position to ask about, instead of the read-out.")] = None,
     layer: Annotated[int | None, typer.Option(help="The layer to ask about, instead of the last.")] = None,
     target: Target = None,
-    by: By = "token",
-    signed: Signed = False,
+    against: Against = None,
+    by: By = "word",
+    signed: Signed = True,
+    replacement: Replacement = None,
     truncate: Truncate = False,
     budget: Budget = 60.0,
     as_json: AsJson = False,
@@ -150,8 +166,10 @@ def explain(
             query,
             layer,
             target=target,
+            against=against,
             by=by,
             signed=signed,
+            replacement=replacement,
             truncate=truncate,
             budget=None if methods else budget,
             watch=watch,
@@ -176,9 +194,17 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     methods: Methods = None,
     limit: Annotated[int | None, typer.Option(help="Read only so many texts of each file.")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of a .tsv, .csv or .jsonl file with the right labels: what is wrong comes first."
+        ),
+    ] = None,
     target: Target = None,
-    by: By = "token",
-    signed: Signed = False,
+    against: Against = None,
+    by: By = "word",
+    signed: Signed = True,
+    replacement: Replacement = None,
     truncate: Truncate = False,
     budget: Budget = 60.0,
     measured: Annotated[
@@ -188,9 +214,16 @@ def report(
 ) -> None:
     """Write one offline page on your texts: the answer, the tokens under each method, and every layer and head.
 
+    With --labels it is a page for a classifier that fails: wrong predictions first, the words that pushed them, and the
+    accuracy when these are taken out.
+
     Example: attnscope report demo "the key to the cabinets" -o report.html
+    Example: attnscope report MODEL texts.tsv --labels gold
     """
     check_can_be_made(out)
+    if labels is not None:
+        _report_mistakes(model, texts, labels, limit, out, replacement, truncate, budget, as_json)
+        return
     given = _given_texts(texts, limit)
     with working(f"Loading {model}"):
         from .capture import load
@@ -207,8 +240,10 @@ def report(
                 text,
                 None if methods == ["all"] else methods,
                 target=target,
+                against=against,
                 by=by,
                 signed=signed,
+                replacement=replacement,
                 truncate=truncate,
                 budget=None if methods else budget / len(given),
                 watch=watch,
@@ -222,6 +257,42 @@ def report(
         say(json.dumps({"report": str(written), "texts": told}))
     else:
         say(f"Written: {written}")
+
+
+def _report_mistakes(
+    model: str,
+    files: list[str],
+    column: str,
+    limit: int | None,
+    out: Path,
+    replacement: str | None,
+    truncate: bool,
+    budget: float,
+    as_json: bool,
+) -> None:
+    """Write the page of what a classifier gets wrong in files with labels."""
+    with working(f"Loading {model}"):
+        from .capture import load
+        from .evaluation import mistakes
+        from .report import write_mistakes
+        from .syntax import labelled_texts
+
+        rows = [row for file in files for row in labelled_texts(file, column, limit)]
+        loaded = load(model)
+    texts, labels = ([row[side] for row in rows] for side in (0, 1))
+    with methods_done() as watch:
+        found = mistakes(loaded, texts, labels, replacement=replacement, truncate=truncate, budget=budget, watch=watch)
+    written = write_mistakes(out, found)
+    if as_json:
+        say(json.dumps({"report": str(written), **found.to_dict()}))
+        return
+    say(f"{found.texts - len(found.mistakes)} of {counted(found.texts, 'text')} right ({found.accuracy:.1%}).")
+    for word in found.shared:
+        say(
+            f"  {word.word!r} pushed {len(word.mistakes)} to {word.predicted}: right on {word.right} of {word.texts}"
+            f" texts with it, on {word.right_without} without."
+        )
+    say(f"Written: {written}")
 
 
 def _given_texts(said: list[str], limit: int | None) -> list[str]:

@@ -2,26 +2,26 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from .attribution.blank_out import blank_groups
 from .attribution.choosing import Method, every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
+from .attribution.phrases import Phrase, phrases
 from .capture import InstrumentedModel, load
 from .errors import BadInput
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
 from .record.schema import checked
+from .record.words import Level, units
 from .terminal import paint_scores
 
-Level = Literal["token", "word"]
 Watch = Callable[[str, int, int], None]
 """Who is told how far each method is: its name, how much is done, and of how much."""
 BUDGET = 60.0
@@ -34,6 +34,7 @@ BACKWARDS = 2.0
 """How many times a pass forwards one backwards takes, by the usual count of multiplications."""
 FLOW_RATE = 1.5e6
 """Layers x sources x tokens x tokens of flow in a second, about: twelve layers and 48 tokens take one."""
+TIMED_RUNS = 2
 LANGUAGE_TASKS = ("causal_lm", "masked_lm", "encoder_decoder")
 
 
@@ -43,6 +44,8 @@ class Explanation:
 
     record: AttentionRecord
     comparison: Comparison
+    phrases: tuple[Phrase, ...] = ()
+    """Words that carry the answer together, looked for where none carries it alone."""
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data, ready for JSON."""
@@ -51,9 +54,13 @@ class Explanation:
             "text": self.record.text,
             "prediction": [{"label": label, "probability": share} for label, share in self.record.prediction],
             "target": None if self.record.target is None else self.record.target.outcome,
+            "against": None if self.record.target is None else self.record.target.against,
             "tokens": list(self.comparison.scores[0].tokens),
             "scores": {scores.method: scores.scores.tolist() for scores in self.comparison.scores},
             "reference": self.comparison.reference,
+            "phrases": [
+                {"text": str(phrase), "change": phrase.change, "alone": phrase.alone} for phrase in self.phrases
+            ],
             "warnings": {method: sentences for method, sentences in said.items() if sentences},
             "left_out": dict(self.comparison.left_out),
         }
@@ -68,32 +75,36 @@ def explain(
     layer: int | None = None,
     *,
     target: str | None = None,
-    by: Level = "token",
-    signed: bool = False,
+    against: str | None = None,
+    by: Level = "word",
+    signed: bool = True,
+    replacement: str | None = None,
     truncate: bool = False,
     budget: int | float | None = None,
     watch: Watch | None = None,
 ) -> Explanation:
     """Record a text with all that methods may ask for, and let them score it, quick ones first.
 
-    `model` is a loaded model, or a name or folder. `target` is the outcome to explain instead of the predicted one;
-    `by="word"` gives one score for each word; `signed` keeps the sign of the methods that have one, above zero for
-    what speaks for the outcome. `query` and `layer` ask the methods that have a map about another position or
-    layer; the others are left out then. Without `methods`, slow ones are left out that would take more than
-    `budget` seconds together, by the time that one run of the model takes here. `watch` is told how far they are.
+    `model` is a loaded model, or a name or folder. `target` is the outcome to explain instead of the predicted one, and
+    `against` another, to ask why it is not that one: methods then follow the difference of the two logits. There is one
+    score for each word, or `by` token or sentence; `signed` keeps the sign of the methods that have one, above zero for
+    what speaks for the outcome. `replacement` is what blank-out puts in a word's place. Where no word alone moves the
+    answer, `phrases` are looked for that do. `query` and `layer` ask the methods that have a map about another position
+    or layer; the others are left out then. Without `methods`, slow ones are left out that would take more than `budget`
+    seconds together, by the time that one run of the model takes here. `watch` is told how far they are.
     """
     if isinstance(model, str):
         model = load(model)
-    record = record_with_everything(model, text, target, truncate)
+    record = record_with_everything(model, text, target, truncate, against)
     asks_map = query is not None or layer is not None
-    # gradients are of what was captured, so all are asked about that outcome
-    outcome = None if target is None or record.target is None else record.target.index
-    options = {"signed": signed, "target": outcome}
+    options = {"signed": signed, "replacement": replacement}
     # rows of a map are of tokens: words are made of them afterwards
-    level = "token" if asks_map else by
+    level: Level = "token" if asks_map else by
     comparison = _compare(record, model, methods, level, options, budget, watch)
     if not asks_map:
-        return Explanation(record, comparison)
+        lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
+        with _told_of(watch, "phrases"):
+            return Explanation(record, comparison, phrases(record, model, replacement) if lost else ())
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
     if not asked:
         raise BadInput("None of these methods has a map, so they cannot be asked about a query or layer: try rollout.")
@@ -102,7 +113,7 @@ def explain(
         for scores in comparison.scores
         if scores.compute_row is None
     }
-    shown = tuple(scores.words() if by == "word" else scores for scores in asked)
+    shown = tuple(scores if by == "token" else scores.sum_by(by) for scores in asked)
     return Explanation(record, Comparison(shown, {**comparison.left_out, **gone}))
 
 
@@ -110,7 +121,7 @@ def _compare(
     record: AttentionRecord,
     model: InstrumentedModel,
     methods: Sequence[str] | None,
-    by: str,
+    by: Level,
     options: Mapping[str, Any],
     budget: int | float | None,
     watch: Watch | None,
@@ -123,10 +134,9 @@ def _compare(
     left_out = {} if budget is None or methods is not None else _beyond(seconds, budget)
     found: dict[str, TokenScores] = {}
     for name in sorted((name for name in chosen if name not in left_out), key=lambda name: seconds.get(name, 0.0)):
-        own = _watch_of(watch, name)
         try:
-            with told_to(own):
-                found[name] = score(record, name, chosen[name], model, by, {**options, **_quantity(name, model)})
+            with _told_of(watch, name):
+                found[name] = score(record, name, chosen[name], model, by, {**options, **quantity_options(name, model)})
         except BadInput as lacking:
             if methods is not None:
                 raise
@@ -138,11 +148,12 @@ def _compare(
     return Comparison(scores, {name: left_out[name] for name in in_order})
 
 
-def _watch_of(watch: Watch | None, name: str) -> Callable[[int, int], None]:
-    return lambda done, whole: None if watch is None else watch(name, done, whole)
+def _told_of(watch: Watch | None, name: str) -> AbstractContextManager[None]:
+    """Within this, whoever watches is told how far what has this name is."""
+    return told_to(lambda done, whole: None if watch is None else watch(name, done, whole))
 
 
-def _quantity(name: str, model: InstrumentedModel) -> dict[str, str]:
+def quantity_options(name: str, model: InstrumentedModel) -> dict[str, str]:
     """What of the outcome a method follows here.
 
     Blank-out goes over to log-odds where the probability hardly moves. The logit of a word has no meaning of its own,
@@ -156,25 +167,29 @@ def _quantity(name: str, model: InstrumentedModel) -> dict[str, str]:
 
 
 def predicted_seconds(
-    record: AttentionRecord, model: InstrumentedModel, methods: Mapping[str, Method], by: str
+    record: AttentionRecord, model: InstrumentedModel, methods: Mapping[str, Method], by: Level
 ) -> dict[str, float]:
     """About how long each slow method will take here, told from one run of the model, which is timed."""
     passes = {
-        "blank_out": lambda: len(blank_groups(record, by)) + 1.0,
+        "blank_out": lambda: len(units(record.key_tokens, record.key_special, record.key_word_ids, by)[0]) + 1.0,
         "integrated_gradients": lambda: GRADIENT_PASSES * (1 + BACKWARDS),
     }
     runs = {name: passes[name]() for name in methods if name in passes}
     seconds: dict[str, float] = {}
     if runs and record.inputs:
-        begun = time.perf_counter()
-        with suppress(BadInput):  # a model without a head has run all the same
-            model.probabilities([record.inputs])
-        one = time.perf_counter() - begun
+        one = min(_seconds_of_run(model, record) for _ in range(TIMED_RUNS))  # the first also warms up
         seconds = {name: count * one for name, count in runs.items()}
     if "flow" in methods:
         sources = int((record.readout > 0).sum())
         seconds["flow"] = len(record.layers) * sources * len(record.key_tokens) ** 2 / FLOW_RATE
     return seconds
+
+
+def _seconds_of_run(model: InstrumentedModel, record: AttentionRecord) -> float:
+    begun = time.perf_counter()
+    with suppress(BadInput):  # a model without a head has run all the same
+        model.probabilities([record.inputs])
+    return time.perf_counter() - begun
 
 
 def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]:
@@ -192,16 +207,20 @@ def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]
 
 
 def record_with_everything(
-    model: InstrumentedModel, text: TextInput, target: str | None = None, truncate: bool = False
+    model: InstrumentedModel,
+    text: TextInput,
+    target: str | None = None,
+    truncate: bool = False,
+    against: str | None = None,
 ) -> AttentionRecord:
     """A record with gradients and values, as far as this model gives them."""
     # without a head, the sum of what is read out is all there is
     outcome = "sum" if model.task == "encoder" and target is None else target
     for values in (True, False):
         try:
-            return model.record(text, gradients=True, target=outcome, values=values, truncate=truncate)
+            return model.record(text, gradients=True, target=outcome, against=against, values=values, truncate=truncate)
         except BadInput:
-            if target is not None and not values:
+            if not values and (target is not None or against is not None):
                 raise
     return model.record(text, truncate=truncate)
 
@@ -215,19 +234,71 @@ def _at(scores: TokenScores, record: AttentionRecord, query: int | None, layer: 
     return replace(scores, scores=sum(rows[1:], rows[0]), warnings=())
 
 
+# The answer in words.
+
+WORDS_NAMED = 3
+LEAST_NAMED = 0.0005
+"""A score that is smaller would be named as 0.000."""
+
+
+def explained_words(record: AttentionRecord) -> str:
+    """What is explained, where that is not just the prediction."""
+    if record.target is None or not record.prediction:
+        return ""
+    outcome, against = record.target.outcome, record.target.against
+    if outcome == record.prediction[0][0] and against is None:
+        return ""
+    chances = dict(record.prediction)
+    chance = f", which has {chances[outcome]:.1%}" if outcome in chances else ""
+    rival = "" if against is None else f" and not {against!r}"
+    return f"Explained is why {outcome!r}{chance}{rival}."
+
+
+def carried_words(comparison: Comparison, method: str) -> str:
+    """The answer in words: those of the text with the largest scores, and those that speak against it."""
+    scores = next(one for one in comparison.scores if one.method == method)
+    noise = f"{scores.noise[:1].upper()}{scores.noise[1:]}. " if scores.noise else ""
+    words = scores.words()
+    named = [
+        (name.strip(), value)
+        for name, value, special in zip(readable(words.tokens), words.scores.tolist(), words.special, strict=True)
+        if not special and abs(value) >= LEAST_NAMED
+    ]
+    unit = ", on log-odds," if any("log-odds" in warning for warning in scores.warnings) else ""
+    by = f"By {method.replace('_', '-')}{unit}"
+    if not named:
+        return noise or f"{by} no word of the text matters."
+    summed = " (the sum over its tokens)" if len(words.tokens) < len(scores.tokens) else ""
+    if has_sign(scores) and any(value < 0 for _, value in named):
+        speaking = {"for it": [word for word in named if word[1] > 0], "against it": [w for w in named if w[1] < 0]}
+        parts = [f"{side}: {_largest(some)}" for side, some in speaking.items() if some]
+        return f"{noise}{by} these words speak {'; '.join(parts)}{summed}."
+    verb = "moved" if noise else "carried"
+    return f"{noise}{by} these words {verb} it most: {_largest(named)}{summed}."
+
+
+def _largest(words: Sequence[tuple[str, float]]) -> str:
+    """The largest of these, with their scores."""
+    best = sorted(words, key=lambda word: -abs(word[1]))[:WORDS_NAMED]
+    return ", ".join(f"“{name}” {value:.3f}".replace("-", "−") for name, value in best)
+
+
+def phrases_in_words(found: Sequence[Phrase]) -> str:
+    """The phrases, and how much more they do together than the strongest of their words."""
+    named = "; ".join(
+        f"“{phrase}” {phrase.change:+.2f} (its strongest word alone {phrase.alone:+.2f})".replace("-", "−")
+        for phrase in found
+    )
+    return f"Taken away together, these words change its log-odds: {named}."
+
+
 def show(console: Console, explanation: Explanation) -> None:
     """Print the prediction, the text once for each method, what must be said of them, and how far they agree."""
     record, comparison = explanation.record, explanation.comparison
-    text = record.text if isinstance(record.text, str) else " | ".join(record.text or readable(record.key_tokens))
-    if record.prediction:
-        label, share = record.prediction[0]
-        console.print(Text.assemble(text, " → ", (label.strip() or repr(label), "bold"), f" {share:.1%}"))
-        if record.target is not None and record.target.outcome != label:
-            chances = dict(record.prediction)
-            known = f", which has {chances[record.target.outcome]:.1%}" if record.target.outcome in chances else ""
-            console.print(f"  Explained is {record.target.outcome!r}{known}.", highlight=False)
-    else:
-        console.print(f"{text} → no answer: this model has no head", highlight=False)
+    _show_prediction(console, record)
+    console.print(f"  {carried_words(comparison, comparison.spokesman)}", highlight=False)
+    if explanation.phrases:
+        console.print(f"  {phrases_in_words(explanation.phrases)}", highlight=False)
     width = max(len(name) for name in comparison.methods)
     agreement = comparison.agreement[comparison.reference]
     rows = []
@@ -259,3 +330,16 @@ def show(console: Console, explanation: Explanation) -> None:
                 console.print(f"  {scores.method}: {warning.rstrip('.')}.", highlight=False)
     for name, why in comparison.left_out.items():
         console.print(f"  Left out: {name}. {why}", highlight=False)
+
+
+def _show_prediction(console: Console, record: AttentionRecord) -> None:
+    """Print the text, what the model says, and what is explained where that is something else."""
+    text = record.text if isinstance(record.text, str) else " | ".join(record.text or readable(record.key_tokens))
+    if record.prediction:
+        label, share = record.prediction[0]
+        console.print(Text.assemble(text, " → ", (label.strip() or repr(label), "bold"), f" {share:.1%}"))
+        explained = explained_words(record)
+        if explained:
+            console.print(f"  {explained}", highlight=False)
+    else:
+        console.print(f"{text} → no answer: this model has no head", highlight=False)

@@ -1,5 +1,6 @@
 """What is shown on a terminal: text of any origin as text and nothing else, tokens on the colour of their numbers."""
 
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,9 +64,22 @@ def number_tokens(texts: Sequence[str], special: Sequence[bool], scores: Sequenc
 
     >>> number_tokens(["[CLS]", "key"], [True, False], [0.25, 0.75]).plain
     '‹[CLS]› 0.250  key 0.750'
+    >>> number_tokens(["small", "smaller"], [False, False], [0.00234, -0.00002]).plain
+    'small 0.00234  smaller -0.00002'
     """
+    digits = decimals(scores)
     marked = (f"‹{text}›" if quiet else text for text, quiet in zip(_words(texts), special, strict=True))
-    return Text("  ".join(f"{text} {score:.3f}" for text, score in zip(marked, scores, strict=True)))
+    return Text("  ".join(f"{text} {score:.{digits}f}" for text, score in zip(marked, scores, strict=True)))
+
+
+def decimals(scores: Sequence[float]) -> int:
+    """How many places show three digits of the largest of these; at least three, at most eight.
+
+    >>> decimals([0.5, -0.25]), decimals([0.00234]), decimals([0.0])
+    (3, 5, 3)
+    """
+    largest = max(map(abs, scores), default=0.0)
+    return min(max(3, 2 - math.floor(math.log10(largest))), 8) if largest else 3
 
 
 def has_dark_ground(environment: Mapping[str, str]) -> bool:

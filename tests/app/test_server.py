@@ -83,7 +83,8 @@ def test_a_view_is_the_one_that_python_makes(client, demo, name):
     told = view_of(client, name)
     record = demo.record(TEXT, gradients=True, values=True)
     if name == "scores":
-        made = attnscope.views.scores(attnscope.compare(record, demo), record=record)
+        explained = attnscope.explain(demo, TEXT, by="token")
+        made = attnscope.views.scores(explained.comparison, record=explained.record)
     else:
         made = attnscope.views.VIEWS[name](demo.record(TEXT, queries_and_keys=True) if name == "neuron" else record)
     assert told["name"] == name

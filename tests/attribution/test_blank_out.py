@@ -7,6 +7,7 @@ import torch
 
 import attnscope
 from attnscope import AttentionRecord, BadInput
+from attnscope.attribution.blank_out import blanking_of, replacement_noise
 
 UNK, MASK = 1, 4
 
@@ -208,7 +209,7 @@ def test_bad_input_gets_one_sentence(tiny):
     record = model.record(tiny.TEXTS[0])
     for options, sentence in [
         ({"replacement": "noise"}, "no replacement 'noise'"),
-        ({"by": "letter"}, "by='letter'"),
+        ({"by": "letter"}, "by must be 'token', 'word' or 'sentence'"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"target": "LABEL_9"}, "no outcome 'LABEL_9'"),
         ({"target": "sum"}, "not the sum of all"),
@@ -232,8 +233,10 @@ class Sure:
     name, tokens, record, records, target, target_gradients = "sure", *[print] * 5  # of which none is used
     blank_ids = {"unk": 0}  # noqa: RUF012 - nobody changes it
 
-    def __init__(self, start):
-        self.start = start
+    labels = None
+
+    def __init__(self, start, vocabulary_size=3):
+        self.start, self.vocabulary_size = start, vocabulary_size
 
     def embedded(self, inputs):
         return {**inputs, "inputs_embeds": inputs["input_ids"].float().unsqueeze(-1) / 10}
@@ -258,8 +261,19 @@ def test_a_saturated_probability_is_noise_and_log_odds_still_tell():
     )
     by_odds = attnscope.blank_out(record, model, quantity="clearest", signed=True)
     torch.testing.assert_close(by_odds.scores, torch.tensor(ids) / 10, atol=1e-3, rtol=0)
-    assert by_odds.noise == by_probability.noise
+    assert by_odds.noise == ""
     assert "scores are changes of the log-odds" in by_odds.warnings[0]
+
+
+def test_what_random_words_change_as_much_is_noise_on_log_odds_too():
+    """Of 100 words, each worth a tenth of its number, none of the three of the text stands out."""
+    record, model = sure_record([1, 4, 2]), Sure(50.0, 100)
+    blanked = attnscope.blank_out(record, model, quantity="clearest")
+    assert blanked.noise.startswith("no single token carries the answer: its log-odds change by at most 0.40")
+    # by hand: draws of a uniform number below 100, in tenths, at each place
+    noise = replacement_noise(blanking_of(record, model, "blank_out", target=None), draws=400)
+    assert noise == pytest.approx(10 / 12**0.5, rel=0.1)
+    assert attnscope.phrases(record, model) == ()
 
 
 def test_where_a_token_matters_the_probability_is_followed():

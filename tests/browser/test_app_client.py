@@ -169,6 +169,47 @@ def test_the_second_side_has_its_headline_whichever_view_is_in_sight(page, servi
     expect(page.locator("[data-pane='2'] .carried")).to_have_text(headline)
 
 
+def test_why_not_another_outcome_is_asked_on_both_sides_and_restored_by_a_link(page, seen, service):
+    opened(page, service)
+    expect(page.get_by_label("Explain", exact=True).locator("option")).to_have_text(["singular", "plural"])
+    page.get_by_label("and not").select_option("plural")
+    drawn(page)
+    why_not = re.compile("^Explained is why 'singular', which has 100.0% and not 'plural'. By blank-out.*“key”")
+    expect(page.locator(".carried")).to_have_text(why_not)
+    page.get_by_label("Explain", exact=True).select_option("plural")  # what it is not then becomes what is explained
+    drawn(page)
+    why = re.compile("^Explained is why 'plural', which has 0.0%. By blank-out these words speak against it: “key”")
+    expect(page.locator(".carried")).to_have_text(why)
+    expect(page.get_by_label("and not").locator("option")).to_have_text(["–", "singular"])
+    page.get_by_label("by", exact=True).select_option("sentence")
+    drawn(page)
+    whole = re.compile("these words speak against it: “the key to the cabinets” −0.484")
+    expect(page.locator(".carried")).to_have_text(whole)
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("[data-pane='2'] [data-drawn]")
+    expect(page.locator("[data-pane='2'] .carried")).to_have_text(whole)
+    look_at(page, "the keys to the cabinet", pane=2)  # a chosen outcome outlives the text
+    expect(page.locator("[data-pane='2'] .carried")).to_have_text(
+        re.compile("^By blank-out.*“the keys to the cabinet”")
+    )
+    place = place_of(page)
+    assert [place.count(said) for said in ("target=plural", "by=sentence", "against=")] == [2, 2, 0]
+    page.goto("about:blank")
+    opened(page, service, place)
+    expect(page.locator("[data-pane='1'] .carried")).to_have_text(whole)
+    expect(page.locator("[data-pane='1'] .explaining select").first).to_have_value("plural")
+    assert place_of(page) == place
+    assert seen.errors == []
+
+
+def test_a_link_that_asks_for_no_outcome_of_this_model_offers_the_prediction(page, service):
+    page.goto(f"{service.address}#model=demo&text=the+key&target=dual")
+    expect(page.locator(".question .complaint")).to_contain_text("There is no outcome 'dual' here")
+    page.get_by_role("button", name="Explain the prediction").click()
+    assert predicted(page) == "singular"
+    assert "target" not in place_of(page)
+
+
 def test_two_sides_stay_in_step(page, seen, service):
     page.set_viewport_size({"width": 1400, "height": 900})
     opened(page, service)

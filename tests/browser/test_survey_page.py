@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
+from attnscope.statistics import role_symbol
 from attnscope.views import survey, write_page
 
 from .conftest import settled
@@ -210,6 +211,20 @@ def test_the_side_lists_the_clearest_head_of_every_role_with_syntax_first(opened
     expect(roles).to_have_count(len(ROLES))
     assert roles.all_inner_texts()[0] == "nsubj → its verb"
     assert roles.all_inner_texts()[-1] == "first token (sink)"
+    assert roles.locator("canvas").count() == len(ROLES)
+
+
+def test_cells_and_legend_have_the_colours_of_the_one_table_in_both_schemes(opened, tables):
+    expected = [role_symbol(role).colour for role in tables["roles"].sort_values(["layer", "head"])["role"]]
+    corner = "canvas => [...canvas.getContext('2d').getImageData(1, 1, 1, 1).data.slice(0, 3)]"
+    for scheme in ("light", "dark"):
+        opened.emulate_media(color_scheme=scheme)
+        settled(opened)
+        assert [cell["colour"] for cell in opened.locator(".cells").evaluate("canvas => canvas.scene")] == expected
+        for button in opened.locator(".roles button").all():
+            name = button.evaluate("button => button.childNodes[1].textContent")
+            colour = "#" + "".join(f"{byte:02x}" for byte in button.locator("canvas").evaluate(corner))
+            assert colour == role_symbol(name).colour, name
 
 
 def test_a_click_with_shift_pins_another_head_below_the_first(opened, tables, seen):

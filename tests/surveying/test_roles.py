@@ -1,5 +1,6 @@
 """Every role can be reached, and a head that is made to have one is called by it."""
 
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor
 
 from attnscope.statistics import (
-    FAMILIES,
+    ROLE_KINDS,
+    ROLE_SYMBOLS,
     STATISTICS,
     Batch,
     Frame,
@@ -21,13 +23,12 @@ from attnscope.statistics import (
     roles,
     with_errors,
 )
+from attnscope.statistics.role_symbols import UNINFORMATIVE
 from attnscope.statistics.roles import (
     BOUND,
-    LETTERS,
     NEEDED,
     ONE_TOKEN,
     POSITIONS,
-    RELATION_LETTERS,
     REPEATS,
     RESTS,
     SINKS,
@@ -273,16 +274,62 @@ def test_a_head_with_most_of_its_attention_on_special_tokens_is_not_called_broad
     assert math.isclose(table["value"].iloc[0], 0.79, abs_tol=1e-6)
 
 
-def test_every_role_has_letters_of_its_own_in_its_colour_and_what_says_little_is_grey() -> None:
-    ours = [*POSITIONS.values(), *REPEATS.values(), *SINKS.values(), *RESTS.values(), *LETTERS]
-    ours += [f"{direction} {words}" for direction in ("to", "from") for words in TAG_NAMES.values()]
-    relations = [*RELATION_LETTERS, "nsubj:pass", "aux:pass", "acl:relcl", "nmod:poss", "cc:preconj", "compound:prt"]
-    ours += [name for relation in relations for name in (f"{relation} → its head", f"head → its {relation}")]
-    assert len({role_symbol(role) for role in ours}) == len(set(ours))
-    assert all(0 < len(role_symbol(role).letters) <= 3 for role in ours)
-    grey = {role for role in ours if FAMILIES[role_symbol(role).family] == "at rest"}
-    assert grey == {*SINKS.values(), *RESTS.values(), *("broad", "mixed"), ONE_TOKEN, *BOUND}
-    assert role_symbol("det → its head").family == 0
+def test_a_head_with_most_of_its_attention_on_the_first_token_is_not_called_broad() -> None:
+    """Whatever the null rule leaves out."""
+    dice = random.Random(14)
+    readings = [reading(dice, place) for place in range(60)]
+
+    def mostly_first(one: Reading, query: int) -> dict[int, float]:
+        return {key: 0.75 * (key == 0) + 0.25 * share for key, share in spread(one, query, causal=True).items()}
+
+    for null in ("first", "none"):
+        table = roles(tables_of(readings, [mostly_first], causal=True, null=null))
+        assert table["role"].tolist() == ["rests on the first token"], null
+
+
+def every_name() -> set[str]:
+    """All that `roles` can call a head on English: by the labels of both kinds of parsers that are read."""
+    names = {*POSITIONS.values(), *REPEATS.values(), *SINKS.values(), *RESTS.values(), *BOUND, ONE_TOKEN}
+    names |= {"broad", "mixed"}
+    names |= {f"{direction} {words}" for direction in ("to", "from") for words in TAG_NAMES.values()}
+    universal = """acl acl:relcl advcl advcl:relcl advmod amod appos aux aux:pass case cc cc:preconj ccomp clf compound
+        compound:prt conj cop csubj csubj:outer csubj:pass dep det det:predet discourse dislocated expl fixed flat
+        flat:foreign goeswith iobj list mark nmod nmod:npmod nmod:poss nmod:tmod nmod:unmarked nsubj nsubj:outer
+        nsubj:pass nummod obj obl obl:agent obl:npmod obl:tmod obl:unmarked orphan parataxis punct reparandum root
+        vocative xcomp"""
+    spacy = "acomp agent attr dative meta neg npadvmod oprd pcomp pobj prep quantmod"
+    relations = f"{universal} {spacy}".split()
+    return names | {name for one in relations for name in (f"{one} → its head", f"head → its {one}")}
+
+
+def test_letters_alone_tell_every_role_from_every_other() -> None:
+    letters = {role: role_symbol(role).letters for role in every_name() | set(ROLE_SYMBOLS)}
+    assert len({text.casefold() for text in letters.values()}) == len(letters)
+    assert all(1 <= len(text) <= 2 and text == text.upper() and not text.isspace() for text in letters.values())
+    assert every_name() <= set(ROLE_SYMBOLS)
+
+
+def test_what_says_little_is_grey_in_shades_and_the_rest_is_coloured() -> None:
+    def is_grey(colour: str) -> bool:
+        return len({colour[1:3], colour[3:5], colour[5:7]}) == 1
+
+    grey = {role for role in every_name() if is_grey(role_symbol(role).colour)}
+    assert grey == {*SINKS.values(), *RESTS.values(), "broad", "mixed", ONE_TOKEN, *BOUND}
+    shades = {role: int(role_symbol(role).colour[1:3], 16) for role in grey}
+    apart = [SINKS["first"], RESTS["first"], ONE_TOKEN, BOUND[0], "broad"]
+    assert all(shades[dark] + 24 <= shades[light] for dark, light in itertools.pairwise(apart))
+    kinds = list(ROLE_KINDS)
+    assert kinds[:2] == [role_symbol(role).kind for role in ("det → its head", "head → its det")]
+    assert {role_symbol(role).kind for role in grey} == set(kinds[-5:]) == set(UNINFORMATIVE)
+    assert len(set(ROLE_KINDS.values())) == len(kinds)
+
+
+def test_a_role_that_the_table_does_not_have_is_drawn_too() -> None:
+    assert role_symbol("nsubj:caus → its head").letters == "NSC"
+    assert role_symbol("head → its nsubj:caus") == ("CSN", ROLE_KINDS["to its dependent"], "to its dependent")
+    assert role_symbol("to wh-words")[::2] == ("→WH", "to words")
+    assert role_symbol("looks up a name")[::2] == ("LU", "other")
+    assert role_symbol("")[::2] == ("", "other")
 
 
 def test_the_cases_of_a_role_are_pairs_that_it_speaks_of() -> None:

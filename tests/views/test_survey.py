@@ -7,9 +7,13 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 
 from attnscope.errors import BadInput
+from attnscope.statistics import ROLE_KINDS, ROLE_SYMBOLS
+from attnscope.statistics.role_symbols import UNINFORMATIVE
 from attnscope.views import VIEWS, page_html, survey
+from attnscope.views.palette import CATEGORICAL
 from attnscope.views.survey import add_spaces, shorten_around
 from attnscope.views.weights import pack_array, unpack_array
 
@@ -70,7 +74,8 @@ def test_bars_are_those_of_the_survey(tables, card, make_by_layer):
 def test_roles_come_syntax_first_and_look_the_same_in_every_survey(tables, card):
     roles = survey(tables, card).payload["roles"]
     counts = tables["roles"]["role"].value_counts()
-    assert roles["colours"] == sorted(roles["colours"])
+    kinds = [list(ROLE_KINDS.values()).index(colour) for colour in roles["colours"]]
+    assert kinds == sorted(kinds)
     assert roles["names"][0] == "nsubj → its verb"
     few = tables["roles"].groupby("role").head(1)
     other = survey({**tables, "roles": few}, card).payload["roles"]
@@ -82,6 +87,55 @@ def test_roles_come_syntax_first_and_look_the_same_in_every_survey(tables, card)
     places = unpack_array(roles["place"]).astype(int).flatten()
     assert [roles["names"][place] for place in places] == tables["roles"]["role"].tolist()
     assert roles["evidence"] == tables["roles"]["evidence"].tolist()
+
+
+def test_the_page_and_the_figure_draw_what_the_one_table_of_roles_says(card):
+    names = [role for role in ROLE_SYMBOLS if ROLE_SYMBOLS[role].kind in ("sink", "rests", "to its head", "position")]
+    grid = pd.MultiIndex.from_product([range(8), range(12)], names=["layer", "head"]).to_frame(index=False)
+    table = grid.assign(role=[names[place % len(names)] for place in range(len(grid))], value=0.5)
+    view = survey({"roles": table}, card)
+    shown = view.payload["roles"]
+    on_page = zip(shown["names"], shown["letters"], shown["colours"], strict=True)
+    assert {(name, *ROLE_SYMBOLS[name][:2]) for name in names} == set(on_page)
+    axes = view.figure().figure.axes[0]
+    filled = [to_hex(cell.get_facecolor()[0]) for cell in axes.collections]
+    assert filled == [ROLE_SYMBOLS[role].colour for role in table["role"]]
+    assert [text.get_text() for text in axes.texts] == [ROLE_SYMBOLS[role].letters for role in table["role"]]
+    coloured = {colour for kind, colour in ROLE_KINDS.items() if kind not in UNINFORMATIVE}
+    assert coloured <= set(CATEGORICAL)
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(6, 8), (24, 16), (30, 9), (12, 24)])
+def test_printed_letters_stay_in_their_cells(card, layers, heads):
+    grid = pd.MultiIndex.from_product([range(layers), range(heads)], names=["layer", "head"]).to_frame(index=False)
+    widest = ["nmod:unmarked → its head", "to proper nouns", "mark → its head"]
+    table = grid.assign(role=[widest[place % 3] for place in range(len(grid))], value=0.5)
+    figure = survey({"roles": table}, card).figure().figure
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    (left, top), (right, bottom) = axes.transData.transform([(0, 0), (1, 1)])
+    sizes = [text.get_window_extent() for text in axes.texts]
+    assert len(sizes) == len(table)
+    assert max(size.width for size in sizes) <= right - left
+    assert max(text.get_fontsize() for text in axes.texts) * figure.dpi / 72 <= top - bottom
+
+
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [({"name": "demo", "fingerprint": "e1aa"}, "Survey of demo"), ("gpt2", "Survey of gpt2"),
+     (None, "Survey of a model's heads")],
+)  # fmt: skip
+def test_its_title_names_the_model_alone(tables, model, title):
+    assert survey(tables, {"model": model}).title == title
+
+
+def test_a_survey_of_an_earlier_version_is_drawn(tables, card):
+    """Its roles have names of their own, no other names beside them and no cases."""
+    old = tables["roles"].drop(columns=["also", "error"]).assign(role="subject → verb")
+    view = survey({"roles": old, "exemplars": tables["exemplars"]}, card, pinned=(2, 3))
+    assert (view.payload["roles"]["names"], view.payload["roles"]["letters"]) == (["subject → verb"], ["S→"])
+    assert view.payload["roleExemplars"] is None
+    assert view.figure().caption
 
 
 def test_exemplars_keep_their_pair_and_each_text_once(tables, card):

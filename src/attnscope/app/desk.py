@@ -19,10 +19,11 @@ from ..errors import BadInput
 from ..evaluation import Trust
 from ..explaining import record_with_everything
 from ..record import AttentionRecord, Text
-from ..report.answer import OUTCOMES_SHOWN, carried_words, most_trusted, resting_words
+from ..record.words import Level
+from ..report.answer import OUTCOMES_SHOWN, most_trusted, resting_words
 from ..views import VIEWS, View
 from ..views.flow_scene import SHORT
-from .entry import RICH_TOKENS, Entry, need_of
+from .entry import RICH_TOKENS, Entry, describe_question, headline, need_of
 from .turns import Turns, Work
 
 TITLES = {"head": "Heads", "model": "All heads"}
@@ -109,11 +110,23 @@ class Desk:
 
     # ---- work: blocking, to be run in its turn
 
-    def read(self, model_name: str, text: str, second: str | None, work: Work) -> Entry:
-        """Run the model on a text or a pair, unless that was done lately."""
+    def read(
+        self,
+        model_name: str,
+        text: str,
+        second: str | None,
+        work: Work,
+        *,
+        target: str | None = None,
+        against: str | None = None,
+    ) -> Entry:
+        """Run the model on a text or a pair, unless that was done lately.
+
+        Explained is `target` and not `against`: each such question is a text of its own, because gradients are of it.
+        """
         model = self.model_named(model_name)
         given: Text = text if second is None else (text, second)
-        name = f"t_{_digest(model_name, text, second)}"
+        name = f"t_{_digest(model_name, text, second, target, against)}"
 
         def make() -> Entry:
             work.on("reading")
@@ -124,24 +137,32 @@ class Desk:
                     f" MB, more than the {self.shelf.budget / 1e6:.0f} MB that this server keeps: give a shorter text,"
                     " or start it with a larger --memory."
                 )
-            short = tokens <= RICH_TOKENS
-            record = record_with_everything(model, given) if short else model.record(given)
-            return Entry(name, record, model_name, model, given, rich=record if short else None)
+            # an outcome that is not there is to be refused now, not when a method looks for it
+            rich = tokens <= RICH_TOKENS or target is not None or against is not None
+            record = record_with_everything(model, given, target, against=against) if rich else model.record(given)
+            return Entry(name, record, model_name, model, given, target, against, rich=record if rich else None)
 
         return self.shelf.get_or_make(name, make)
 
     def draw(
-        self, entry: Entry, name: str, methods: Sequence[str] | None, queries: Sequence[int] | None, work: Work
+        self,
+        entry: Entry,
+        name: str,
+        methods: Sequence[str] | None,
+        queries: Sequence[int] | None,
+        work: Work,
+        by: Level = "token",
     ) -> MadeView:
         """Make a view, unless it was made before."""
         asked = list(dict.fromkeys(methods if methods is not None else entry.default_methods))
         trust = self.trust_in(entry.model_name)
         trusted = None if trust is None else trust.to_dict()
-        key = _digest(name, {"scores": [asked, trusted], "flow": list(queries or ())}.get(name))
-        comparison = entry.compare(asked, work) if name == "scores" else None
+        key = _digest(name, {"scores": [asked, trusted, by], "flow": list(queries or ())}.get(name))
+        comparison = entry.compare(asked, by, work) if name == "scores" else None
+        found = () if comparison is None else entry.phrases_for(comparison, by, work)
         if key not in entry.views:
             work.on(f"drawing {TITLES.get(name, name).lower()}")
-            entry.keep_view(key, self._view(entry, name, comparison, queries))
+            entry.keep_view(key, self._view(entry, name, comparison, queries, by), by)
             self.shelf.put(entry.name, entry)
         made = MadeView(f"{entry.name}.{key}", entry.views[key])
         if comparison is None:
@@ -149,17 +170,21 @@ class Desk:
         warnings = tuple(f"{one.method}: {said}" for one in comparison.scores for said in one.warnings)
         # attention alone rests on sinks: what carried the answer is said where the model was asked, or trust measured
         asked_model = comparison.reference in REFERENCES or trust is not None
-        carried = carried_words(comparison, most_trusted(comparison, trust)[0]) if asked_model else None
+        carried = headline(entry, comparison, most_trusted(comparison, trust)[0], found) if asked_model else None
         return replace(made, carried=carried, warnings=warnings)
 
-    def _view(self, entry: Entry, name: str, comparison: Any, queries: Sequence[int] | None) -> View:
+    def _view(self, entry: Entry, name: str, comparison: Any, queries: Sequence[int] | None, by: Level) -> View:
         if name == "survey" and entry.survey is not None:
             view: View = entry.survey.view()
             return view
         if entry.record is None or name not in VIEWS_OF_A_RECORD:
             raise BadInput(f"There is no {name} view here: there is {', '.join(offered_views(entry))}.")
         if name == "scores":
-            return VIEWS["scores"](comparison, record=entry.record, trust=self.trust_in(entry.model_name))
+            trust = self.trust_in(entry.model_name)
+            if by == "token":
+                return VIEWS["scores"](comparison, record=entry.record, trust=trust)
+            # the record is of tokens; a sentence is too long to be the head of a column
+            return VIEWS["scores"](comparison, trust=trust, layout="text" if by == "sentence" else None)
         if name == "neuron":
             return VIEWS["neuron"](entry.with_vectors())
         if name == "flow" and len(entry.record.key_tokens) > SHORT:
@@ -178,10 +203,10 @@ class Desk:
             raise Gone("This view is not kept any more: ask for it again.")
         return entry, entry.views[key]
 
-    def turns_for(self, entry: Entry, name: str, methods: Sequence[str] | None) -> Turns:
+    def turns_for(self, entry: Entry, name: str, methods: Sequence[str] | None, by: Level = "token") -> Turns:
         """The model's own turns where the model must run, else those of drawing."""
         asked = methods if methods is not None else entry.default_methods
-        runs = entry.needs_model(asked) if name == "scores" else name == "neuron" and entry.vectors is None
+        runs = entry.needs_model(asked, by) if name == "scores" else name == "neuron" and entry.vectors is None
         return self.model_turns[entry.model_name] if runs and entry.model_name is not None else self.drawing
 
     def close(self) -> None:
@@ -219,6 +244,7 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
         "views": views,
         "default_methods": entry.default_methods,
         **_answer(entry.record),
+        **describe_question(entry),
     }
 
 

@@ -3,17 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import getsizeof
+from typing import Any
 
 from torch import Tensor
 
 from ..attribution import Comparison
 from ..attribution.choosing import every_method, runs_model, score
+from ..attribution.phrases import Phrase, phrases
 from ..capture import InstrumentedModel
 from ..errors import BadInput
 from ..evaluation import Trust
-from ..explaining import record_with_everything
+from ..explaining import (
+    carried_words,
+    explained_words,
+    phrases_in_words,
+    quantity_options,
+    record_with_everything,
+)
 from ..progress import tell
 from ..record import AttentionRecord, Text, TokenScores
+from ..record.words import Level
+from ..report.answer import OUTCOMES_SHOWN
 from ..surveying import Survey
 from ..views import View
 from ..views.weights import OnDemand
@@ -40,13 +50,20 @@ class Entry:
     model_name: str | None = None
     model: InstrumentedModel | None = None
     text: Text | None = None
+    target: str | None = None
+    """The outcome that is explained; the predicted one if none was asked for."""
+    against: str | None = None
+    """Another outcome, where it is asked why it is not that one."""
     survey: Survey | None = None
     trust: Trust | None = None
-    scores: dict[str, TokenScores] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    scores: dict[tuple[str, Level], TokenScores] = field(default_factory=dict)
+    left_out: dict[tuple[str, Level], str] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)
+    """What the scores of a view are of: tokens, words or sentences."""
     rich: AttentionRecord | None = None
     vectors: AttentionRecord | None = None
+    found_phrases: tuple[Phrase, ...] | None = None
     opened_bytes: int = 0
     """What an opened file takes beside the tensors of a record."""
     payload_bytes: int = 0
@@ -63,9 +80,10 @@ class Entry:
         copies = sum(isinstance(made, OnDemand) for made in blobs) * (_record_bytes(self.record) if self.record else 0)
         return own + held + copies + self.payload_bytes + self.opened_bytes
 
-    def keep_view(self, key: str, view: View) -> None:
+    def keep_view(self, key: str, view: View, by: Level) -> None:
         """Keep a view that was made, and count it."""
         self.views[key] = view
+        self.levels[key] = by
         self.payload_bytes += _plain_bytes(view.payload)
 
     @property
@@ -77,17 +95,18 @@ class Entry:
             return list(every_method())
         return list(QUICK)
 
-    def needs_model(self, methods: Sequence[str]) -> bool:
+    def needs_model(self, methods: Sequence[str], by: Level) -> bool:
         """Whether these methods run the model: again, or for the gradients that the record does not hold."""
-        missing = [name for name in methods if name not in self.scores and name not in self.left_out]
-        return self.model is not None and any(
-            need_of(name) == "model" or (self.rich is None and name not in ON_WEIGHTS) for name in missing
-        )
+        missing = [name for name in methods if (name, by) not in self.scores and (name, by) not in self.left_out]
+        # whoever went away while phrases were looked for has left the scores without them
+        looking = self.found_phrases is None and "blank_out" in methods and self._is_lost(by)
+        runs = any(need_of(name) == "model" or (self.rich is None and name not in ON_WEIGHTS) for name in missing)
+        return self.model is not None and (looking or runs)
 
     def with_everything(self) -> AttentionRecord:
         """The record with gradients and values, as far as there are any."""
         if self.rich is None and self.model is not None and self.text is not None:
-            self.rich = record_with_everything(self.model, self.text)
+            self.rich = record_with_everything(self.model, self.text, self.target, against=self.against)
         record = self.rich if self.rich is not None else self.record
         if record is None:
             raise BadInput("A survey has no text that methods could score.")
@@ -103,23 +122,68 @@ class Entry:
             self.vectors = self.model.record(self.text, queries_and_keys=True)
         return self.vectors
 
-    def compare(self, methods: Sequence[str], work: Work) -> Comparison:
+    def compare(self, methods: Sequence[str], by: Level, work: Work) -> Comparison:
         """What these methods say, each computed once; of those that cannot be used here, why."""
         for name in methods:
-            if name in self.scores or name in self.left_out:
+            if (name, by) in self.scores or (name, by) in self.left_out:
                 continue
             work.on(name)
             tell(0, 0)
             record = self.record if name in ON_WEIGHTS and self.record is not None else self.with_everything()
             try:
-                self.scores[name] = score(record, name, every_method()[name], self.model)
+                self.scores[name, by] = score(record, name, every_method()[name], self.model, by, self._options(name))
             except BadInput as lacking:
-                self.left_out[name] = str(lacking)
-        found = tuple(self.scores[name] for name in methods if name in self.scores)
-        left_out = {name: self.left_out[name] for name in methods if name in self.left_out}
+                self.left_out[name, by] = str(lacking)
+        found = tuple(self.scores[name, by] for name in methods if (name, by) in self.scores)
+        left_out = {name: self.left_out[name, by] for name in methods if (name, by) in self.left_out}
         if not found:
             raise BadInput(" ".join(left_out.values()) or "Choose at least one method.")
         return Comparison(found, left_out)
+
+    def phrases_for(self, comparison: Comparison, by: Level, work: Work) -> tuple[Phrase, ...]:
+        """Words that carry the answer together, looked for once, where blank-out finds none that carries it alone."""
+        if self.model is None or "blank_out" not in comparison.methods or not self._is_lost(by):
+            return ()
+        if self.found_phrases is None:
+            work.on("phrases")
+            tell(0, 0)
+            try:
+                self.found_phrases = phrases(self.with_everything(), self.model)
+            except BadInput:  # a model with a single output has no log-odds that a phrase could change
+                self.found_phrases = ()
+        return self.found_phrases
+
+    def _is_lost(self, by: Level) -> bool:
+        """Whether blank-out was asked, and found nothing but noise."""
+        return ("blank_out", by) in self.scores and bool(self.scores["blank_out", by].noise)
+
+    def _options(self, name: str) -> dict[str, Any]:
+        """What a method is asked: with signs, and what of the outcome it follows."""
+        return {"signed": True} if self.model is None else {"signed": True, **quantity_options(name, self.model)}
+
+
+def describe_question(entry: Entry) -> dict[str, Any]:
+    """What is explained where it was asked for, as the model spells it, and what could be asked for."""
+    record, model = entry.record, entry.model
+    if record is None or model is None:
+        return {"target": None, "against": None, "outcomes": []}
+    labels = [label for label, _ in record.prediction]
+    return {
+        "target": None if entry.target is None or record.target is None else record.target.outcome,
+        "against": None if entry.against is None or record.target is None else record.target.against,
+        "outcomes": labels if model.task == "classifier" else labels[:OUTCOMES_SHOWN],
+    }
+
+
+def headline(entry: Entry, comparison: Comparison, method: str, found: Sequence[Phrase]) -> str:
+    """What carried the answer that was asked for, in words."""
+    record = entry.rich if entry.rich is not None else entry.record
+    said = [
+        "" if record is None else explained_words(record),
+        carried_words(comparison, method),
+        phrases_in_words(found) if found else "",
+    ]
+    return " ".join(sentence.strip() for sentence in said if sentence)
 
 
 def need_of(method: str) -> str:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..record.words import Level
+
 CHARACTERS = 20_000
 """Of a text, at most."""
 MOST_SELECTED = 4096
@@ -20,6 +22,8 @@ def _whole(text: str) -> str:
 
 Words = Annotated[str, AfterValidator(_whole)]
 Name = Annotated[Words, Field(max_length=200)]
+Outcome = Annotated[Name, Field(min_length=1)]
+"""A label of a classifier, or a token of a vocabulary."""
 Number = Annotated[int, Field(ge=-(2**53), le=2**53)]
 """As far as a browser counts."""
 One = bool | Number | FiniteFloat | Name | None
@@ -35,11 +39,13 @@ class ClientRequest(BaseModel):
 
 
 class TextRequest(ClientRequest):
-    """A text, or a pair, for one of the models."""
+    """A text, or a pair, for one of the models, and what is to be explained: the prediction if nothing is said."""
 
     model: Name
     text: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)]
     second: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)] | None = None
+    target: Outcome | None = None
+    against: Outcome | None = None
 
 
 class ViewRequest(ClientRequest):
@@ -48,6 +54,7 @@ class ViewRequest(ClientRequest):
     text: Name
     view: Name
     methods: Annotated[list[Name], Field(max_length=50)] | None = None
+    by: Level = "token"
     queries: Annotated[list[Annotated[int, Field(ge=0, le=1_000_000)]], Field(max_length=16)] | None = None
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from ..attribution.choosing import named_methods
 from ..errors import BadInput
+from ..record.words import Level
 from ..views import VIEWS, View, page_html
 from ..views.choices import KEPT, declaration_of
 from ..views.page import HERE as VIEW_FILES
@@ -176,7 +177,9 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         found: dict[str, Any] = await _in_turn(
             request,
             desk.model_turns[asked.model],
-            lambda work: describe_entry(desk.read(asked.model, asked.text, asked.second, work)),
+            lambda work: describe_entry(
+                desk.read(asked.model, asked.text, asked.second, work, target=asked.target, against=asked.against)
+            ),
         )
         return found
 
@@ -190,8 +193,10 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         entry = desk.entry(asked.text)
         named_methods(asked.methods or [])  # an unknown one is refused before it waits
         work = Work()
-        turns = desk.turns_for(entry, asked.view, asked.methods)
-        making = turns.ask(work, lambda work: desk.draw(entry, asked.view, asked.methods, asked.queries, work))
+        turns = desk.turns_for(entry, asked.view, asked.methods, asked.by)
+        making = turns.ask(
+            work, lambda work: desk.draw(entry, asked.view, asked.methods, asked.queries, work, asked.by)
+        )
         return StreamingResponse(_lines(work, making, stopping), media_type="application/x-ndjson")
 
 
@@ -234,7 +239,8 @@ def _add_made_views(app: FastAPI, desk: Desk) -> None:
     @app.post("/api/views/{name}/code")
     async def code(name: Name, asked: StateRequest) -> dict[str, str]:
         """The Python that makes the same view."""
-        return {"python": python_of(*desk.made_view(name), asked.state)}
+        entry, view = desk.made_view(name)
+        return {"python": python_of(entry, view, asked.state, entry.levels[name.partition(".")[2]])}
 
 
 def _add_opening(app: FastAPI, desk: Desk) -> None:
@@ -346,15 +352,17 @@ def _attachment(content: bytes, kind: str, name: str) -> Response:
 # The Python that makes what is on the screen.
 
 
-def python_of(entry: Entry, view: View, state: Mapping[str, Any]) -> str:
+def python_of(entry: Entry, view: View, state: Mapping[str, Any], by: Level) -> str:
     """A few lines that end in a view with the same things selected."""
     chosen = {name: value for name, value in state.items() if name in view.state and value != view.state[name]}
     selecting = "".join(f", {name}={value!r}" for name, value in chosen.items()).lstrip(", ")
-    last = f"view = {_call_of(entry, view)}" + (f".selecting({selecting})" if selecting else "")
-    return "\n".join(["import attnscope", "", *_lines_before(entry, view), last, f'view.save("{view.name}.html")', ""])
+    last = f"view = {_call_of(entry, view, by)}" + (f".selecting({selecting})" if selecting else "")
+    return "\n".join(
+        ["import attnscope", "", *_lines_before(entry, view, by), last, f'view.save("{view.name}.html")', ""]
+    )
 
 
-def _lines_before(entry: Entry, view: View) -> list[str]:
+def _lines_before(entry: Entry, view: View, by: Level) -> list[str]:
     if entry.survey is not None:
         return ['survey = attnscope.Survey.load("FOLDER")  # the folder that was opened']
     if entry.model_name is None:
@@ -364,22 +372,25 @@ def _lines_before(entry: Entry, view: View) -> list[str]:
         return [*lines, f"record = model.record({entry.text!r}, queries_and_keys=True)"]
     if view.name != "scores":
         return [*lines, f"record = model.record({entry.text!r})"]
-    target = ', target="sum"' if entry.model is not None and entry.model.task == "encoder" else ""
-    rich = f", gradients=True{target}, values=True" if entry.rich is not None else ""
-    methods = [method["name"] for method in view.payload["methods"]]
-    return [
-        *lines,
-        f"record = model.record({entry.text!r}{rich})",
-        f"comparison = attnscope.compare(record, model, {methods!r})",
-    ]
+    options: dict[str, Any] = {
+        "methods": [method["name"] for method in view.payload["methods"]],
+        **({} if entry.target is None else {"target": entry.target}),
+        **({} if entry.against is None else {"against": entry.against}),
+        "by": by,
+    }
+    asked = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return [*lines, f"explained = attnscope.explain(model, {entry.text!r}, {asked})"]
 
 
-def _call_of(entry: Entry, view: View) -> str:
+def _call_of(entry: Entry, view: View, by: Level) -> str:
     if view.name == "survey":
         return "survey.view()"
     if view.name == "scores":
-        compared = "comparison" if entry.model_name is not None else "attnscope.compare(record)"
-        return f"attnscope.views.scores({compared}, record=record)"
+        layout = ', layout="text"' if by == "sentence" else ""
+        if entry.model_name is None:
+            return "attnscope.views.scores(attnscope.compare(record), record=record)"
+        record = ", record=explained.record" if by == "token" else layout
+        return f"attnscope.views.scores(explained.comparison{record})"
     if view.name == "flow" and entry.record is not None and len(view.payload["computed"]["sources"]):
         sources = view.payload["computed"]["sources"]
         if len(sources) < len(entry.record.query_tokens):

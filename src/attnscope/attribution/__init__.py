@@ -15,6 +15,8 @@ from .gradient_x_input import gradient_x_input as gradient_x_input
 from .integrated_gradients import integrated_gradients as integrated_gradients
 from .layerwise_tracing import layerwise_tracing as layerwise_tracing
 from .minimum_cut import minimum_cut as minimum_cut
+from .phrases import Phrase as Phrase
+from .phrases import phrases as phrases
 from .raw import raw as raw
 from .rollout import rollout as rollout
 from .value_weighted import value_weighted as value_weighted

@@ -1,6 +1,8 @@
 """Blank-out: how much the model's answer changes when a token is taken away."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import torch
 from jaxtyping import Float
@@ -11,7 +13,7 @@ from ..progress import tell
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.schema import checked
-from ..record.words import word_groups, word_labels
+from ..record.words import Level, units
 from .rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids, rerunnable
 
 REPLACEMENTS = ("unk", "mask", "pad", "delete", "zero")
@@ -36,22 +38,96 @@ def without(inputs: Inputs, ids: str, positions: Sequence[int]) -> dict[str, Ten
     }
 
 
-def blank_groups(record: AttentionRecord, by: str) -> list[list[int]]:
-    """The positions that are blanked together, one run of the model each: single tokens, or all pieces of a word."""
-    if by == "token":
-        return [[position] for position in range(len(record.key_tokens))]
-    if by == "word":
-        return word_groups(record.key_word_ids, record.key_special)
-    raise BadInput(f"by={by!r} is neither token nor word.")
-
-
 EVERYTHING = 0.9
 """A token that takes this share of the probability along has taken all there was to say."""
 NOTHING = 0.01
 """Where no token changes the probability by as much, none carries the answer, and ranks among them are noise."""
 LEAST = 1e-30
 """A probability that is smaller has this one's logarithm."""
+DROWNED = 2.0
+"""How many times the noise of replacements a change of the log-odds must be to say something of a token."""
 QUANTITIES = ("probability", "log_odds", "clearest")
+
+
+@dataclass(frozen=True, eq=False)
+class Blanking:
+    """One question to a model, asked again with some positions of its text taken away.
+
+    `outcome` is the place of the answer followed (None: what is predicted), `against` that of another it is held
+    against.
+    """
+
+    record: AttentionRecord
+    model: Model
+    replacement: str
+    outcome: int | None
+    against: int | None
+    batch_size: int
+
+    def ask(self, runs: Sequence[Sequence[int]]) -> tuple[Float[Tensor, " run"], Float[Tensor, " run"] | None]:
+        """The probability and the log-odds of the answer in each run, the first of which may settle what is predicted.
+
+        A model with a single output has its value in place of a probability, and no odds.
+        """
+        return self.ask_with([self._changed(positions) for positions in runs])
+
+    def ask_with(
+        self, runs: Sequence[Callable[[], Inputs]]
+    ) -> tuple[Float[Tensor, " run"], Float[Tensor, " run"] | None]:
+        """The same of any inputs."""
+        outcome = self.outcome
+        own, odds = [], []
+        # batch by batch, as the embeddings of all runs at once grow with the square of the text
+        for start in range(0, len(runs), self.batch_size):
+            tell(start, len(runs))
+            inputs = [run() for run in runs[start : start + self.batch_size]]
+            probabilities = self.model.probabilities(inputs, self.batch_size)
+            outcome = int(probabilities[0].argmax()) if outcome is None else outcome
+            own.append(probabilities[:, outcome])
+            odds.append(log_odds(probabilities, outcome, self.against))
+        return torch.cat(own), None if probabilities.shape[1] == 1 else torch.cat(odds)
+
+    def _changed(self, positions: Sequence[int]) -> Callable[[], Inputs]:
+        """What the model is given when these positions are taken away."""
+        taken = input_positions(self.record, positions)
+        if self.replacement == "delete":
+            return lambda: without(self.record.inputs, key_ids(self.record), taken)
+        return lambda: self.with_rows(self.blanks, taken)
+
+    def with_rows(self, rows: Float[Tensor, "key width"], taken: Sequence[int]) -> Inputs:
+        """What the model is given when these rows stand for its embeddings at some positions."""
+        return {**self.record.inputs, EMBEDDINGS[key_ids(self.record)]: blank_rows(self.embeddings, rows, taken)}
+
+    @cached_property
+    def embeddings(self) -> Float[Tensor, "key width"]:
+        """The embeddings of the text."""
+        return key_embeddings(self.record, self.model)
+
+    @cached_property
+    def blanks(self) -> Float[Tensor, "key width"]:
+        """Those of a text of nothing but blanks."""
+        return blank_embeddings(self.record, self.model, self.replacement)
+
+
+def blanking_of(
+    record: AttentionRecord,
+    model: Model | None,
+    method: str,
+    replacement: str | None = None,
+    target: int | str | None = None,
+    against: int | str | None = None,
+    batch_size: int = 16,
+) -> Blanking:
+    """The question that a method asks of a record again and again; refused where it cannot be asked."""
+    runner = rerunnable(record, model, method)
+    if batch_size < 1:
+        raise BadInput(f"batch_size must be at least 1, not {batch_size}.")
+    replacement = default_blank(runner) if replacement is None else _checked(replacement)
+    if against is not None:
+        other: int | None = _outcome(record, runner, against)
+    else:
+        other = record.target.against_index if target is None and record.target is not None else None
+    return Blanking(record, runner, replacement, _outcome(record, runner, target), other, batch_size)
 
 
 @checked
@@ -59,8 +135,9 @@ def blank_out(
     record: AttentionRecord,
     model: Model | None = None,
     replacement: str | None = None,
-    by: str = "token",
+    by: Level = "token",
     target: int | str | None = None,
+    against: int | str | None = None,
     signed: bool = False,
     batch_size: int = 16,
     quantity: str = "probability",
@@ -71,10 +148,12 @@ def blank_out(
     what the record has gradients of, else what is predicted (for a model with a single output, its value).
     `signed=True` keeps the sign, positive where the token speaks for the outcome. Special tokens are blanked like all
     others. `by="word"` takes all pieces of a word away at once and gives one score for each word, which is not the sum
-    over its pieces that `scores.words()` gives.
+    over its pieces that `scores.words()` gives; `by="sentence"` likewise.
 
     `quantity="log_odds"` follows log p / (1 - p) instead, which goes on moving where the probability is all but one;
-    "clearest" takes it where no token changes the probability by 0.01, and says so.
+    "clearest" takes it where no token changes the probability by 0.01, and says so. `against` another
+    outcome (or of a record whose target is one against another) what is followed is the log-odds between the two, that
+    is the difference of their logits.
 
     The `replacement` (unk, or else mask, unless said) takes the token's place where the model looks its embedding up:
     unk, mask and pad bring theirs, zero a vector of zeros. Positions, masks and the place the answer is read at stay as
@@ -83,45 +162,81 @@ def blank_out(
     causal model the new last one. Where that leaves no token, or no mask to fill, nothing is asked any more: the
     outcome loses all its probability.
     """
-    runner = rerunnable(record, model, "blank_out")
-    if batch_size < 1:
-        raise BadInput(f"batch_size must be at least 1, not {batch_size}.")
+    blanking = blanking_of(record, model, "blank_out", replacement, target, against, batch_size)
     if quantity not in QUANTITIES:
         raise BadInput(f"quantity is {', '.join(QUANTITIES)}, not {quantity!r}.")
-    groups = blank_groups(record, by)
-    replacement = default_blank(runner) if replacement is None else _checked(replacement)
-    mask = runner.blank_ids.get("mask")
+    groups, labels = units(record.key_tokens, record.key_special, record.key_word_ids, by)
+    mask = blanking.model.blank_ids.get("mask")
     asked = [
         index
         for index, positions in enumerate(groups)
-        if replacement != "delete" or _still_asks(record, positions, mask)
+        if blanking.replacement != "delete" or _still_asks(record, positions, mask)
     ]
-    outcome = _outcome(record, runner, target)
-    blank = _blanking(record, runner, replacement)
     # the text as it is comes first, so that it shares a batch with the others
-    probability, odds = _answers(runner, blank, [[], *(groups[index] for index in asked)], outcome, batch_size)
+    probability, odds = blanking.ask([[], *(groups[index] for index in asked)])
     after = torch.zeros(len(groups))
     after[asked] = probability[1:]
     before = float(probability[0])
     change = before - after
-    warnings, noise = _judge(change, before, replacement) if odds is not None else ((), "")
-    whole = odds is not None and len(asked) == len(groups)
-    if quantity == "log_odds" and not whole:
+    warnings, noise = _judge(change, before, blanking.replacement) if odds is not None else ((), "")
+    if blanking.against is not None:
+        quantity = "log_odds"
+    has_odds = odds is not None and len(asked) == len(groups)
+    if quantity == "log_odds" and not has_odds:
         raise BadInput(
             "There are no log-odds of a single output, nor where nothing is left to ask: follow probability."
         )
-    if odds is not None and whole and (quantity == "log_odds" or (quantity == "clearest" and _is_small(change))):
+    saturated = quantity == "clearest" and _is_small(change)
+    if odds is not None and has_odds and (quantity == "log_odds" or saturated):
         change = odds[0] - odds[1:]
-        warnings = (*warnings, f"scores are changes of the log-odds, not of the probability of {before:.4f}")
+        name = against if against is not None or record.target is None else record.target.against
+        between = "" if name is None else f" to {name!r}"
+        warnings = (*warnings, f"scores are changes of the log-odds{between}, not of the probability of {before:.4f}")
+        noise = _drowned(change, replacement_noise(blanking)) if saturated else ""
     firsts = [positions[0] for positions in groups]
     return TokenScores(
         method="blank_out",
-        tokens=record.key_tokens if by == "token" else word_labels(record.key_tokens, groups),
+        tokens=labels,
         scores=change if signed else change.abs(),
         special=tuple(record.key_special[position] for position in firsts),
         word_ids=tuple(record.key_word_ids[position] for position in firsts),
         warnings=warnings,
         noise=noise,
+    )
+
+
+def replacement_noise(blanking: Blanking, places: int = 8, draws: int = 4) -> float:
+    """How much the log-odds hang on what a token is replaced by, whichever token it is: the level of noise here.
+
+    At some places of the text, words drawn at random from the vocabulary stand for the token; the noise is the median
+    over these places of the standard deviation over the draws. What a token's own removal changes less than that says
+    nothing of the token.
+    """
+    record, model = blanking.record, blanking.model
+    text = [place for place in range(record.added_tokens, len(record.key_tokens)) if not record.key_special[place]]
+    chosen = text[:: max(1, len(text) // places)][:places]
+    ids = record.inputs[key_ids(record)]
+    generator = torch.Generator().manual_seed(0)
+    most = getattr(model, "vocabulary_size", None)  # which a model of the user's own need not have
+    if most is None or not chosen:
+        return 0.0
+    runs: list[Callable[[], Inputs]] = [lambda: blanking.with_rows(blanking.embeddings, [])]  # settles the outcome
+    for _ in range(draws):
+        drawn = torch.randint(most, ids.shape, generator=generator, dtype=ids.dtype)
+        rows = model.embedded({**record.inputs, key_ids(record): drawn})[EMBEDDINGS[key_ids(record)]]
+        runs += [partial(blanking.with_rows, rows, input_positions(record, [place])) for place in chosen]
+    _, odds = blanking.ask_with(runs)
+    return 0.0 if odds is None else float(odds[1:].view(draws, len(chosen)).std(0).median())
+
+
+def _drowned(change: Float[Tensor, " unit"], noise: float) -> str:
+    """Why no token carries the answer even on log-odds; empty where one does."""
+    largest = float(change.abs().max())
+    if largest >= DROWNED * noise:
+        return ""
+    return (
+        f"no single token carries the answer: its log-odds change by at most {largest:.2f}, whichever is taken away,"
+        f" and words drawn at random in its place change them by {noise:.2f}"
     )
 
 
@@ -160,50 +275,21 @@ def _outcome(record: AttentionRecord, model: Model, target: int | str | None) ->
     return index
 
 
-def _blanking(record: AttentionRecord, model: Model, replacement: str) -> Callable[[Sequence[int]], Inputs]:
-    """What the model is given when some positions are taken away."""
-    ids = key_ids(record)
-    if replacement == "delete":
-        return lambda positions: without(record.inputs, ids, input_positions(record, positions))
-    embeddings, blanks = key_embeddings(record, model), blank_embeddings(record, model, replacement)
-    return lambda positions: {
-        **record.inputs,
-        EMBEDDINGS[ids]: blank_rows(embeddings, blanks, input_positions(record, positions)),
-    }
-
-
-def _answers(
-    model: Model,
-    blank: Callable[[Sequence[int]], Inputs],
-    runs: Sequence[Sequence[int]],
-    outcome: int | None,
-    batch_size: int,
-) -> tuple[Float[Tensor, " run"], Float[Tensor, " run"] | None]:
-    """The probability and the log-odds of an outcome (None: that of the first run) with these positions taken away.
-
-    A model with a single output has its value in place of a probability, and no odds.
-    """
-    own, others = [], []
-    # batch by batch, as the embeddings of all runs at once grow with the square of the text
-    for start in range(0, len(runs), batch_size):
-        tell(start, len(runs))
-        inputs = [blank(positions) for positions in runs[start : start + batch_size]]
-        probabilities = model.probabilities(inputs, batch_size)
-        outcome = int(probabilities[0].argmax()) if outcome is None else outcome
-        own.append(probabilities[:, outcome])
-        others.append(_others(probabilities, outcome))
-    probability = torch.cat(own)
-    if probabilities.shape[1] == 1:
-        return probability, None
-    return probability, (probability.clamp_min(LEAST).log() - torch.cat(others).clamp_min(LEAST).log())
-
-
-def _others(probabilities: Float[Tensor, "run outcome"], outcome: int) -> Float[Tensor, " run"]:
-    """The probability that it is not this outcome: summed, since one minus nearly one has no digits left."""
-    rest = probabilities.clone()
-    rest[:, outcome] = 0
+def log_odds(
+    probabilities: Float[Tensor, "run outcome"], outcome: int, against: int | None = None
+) -> Float[Tensor, " run"]:
+    """The log-odds of an outcome to all others together, or to one of them: there, the difference of their logits."""
     exclusive = bool(((probabilities.sum(-1) - 1).abs() < 1e-3).all())
-    return rest.sum(-1) if exclusive else 1 - probabilities[:, outcome]  # labels that are judged one by one
+    if not exclusive:  # labels that are judged one by one
+        logits = probabilities.clamp_min(LEAST).log() - (1 - probabilities).clamp_min(LEAST).log()
+        return logits[:, outcome] - (0 if against is None else logits[:, against])
+    if against is None:  # summed, since one minus nearly one has no digits left
+        rest = probabilities.clone()
+        rest[:, outcome] = 0
+        others = rest.sum(-1)
+    else:
+        others = probabilities[:, against]
+    return probabilities[:, outcome].clamp_min(LEAST).log() - others.clamp_min(LEAST).log()
 
 
 def _still_asks(record: AttentionRecord, deleted: Sequence[int], mask: int | None) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import BadInput
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.schema import checked, quote
+from ..record.words import Level
 
 Method = Callable[..., TokenScores]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -55,10 +56,10 @@ def score(
     name: str,
     method: Method,
     model: Model | None,
-    by: str = "token",
+    by: Level = "token",
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> TokenScores:
-    """What a method says of the tokens of a record, or of its words, under the name it was chosen by.
+    """What a method says of the tokens of a record, or of its words or sentences, under the name it was chosen by.
 
     Of the options a method is given those that it knows.
     """
@@ -66,14 +67,14 @@ def score(
         raise BadInput(f"The method {name} runs the model again: pass the model too.")
     known = inspect.signature(method).parameters
     asked = {option: value for option, value in options.items() if option in known}
-    if by == "word" and "by" in known:
+    if by != "token" and "by" in known:
         return replace(_finite(attribute(record, method, model, by=by, **asked), name), method=name)
     scores = _finite(attribute(record, method, model, **asked), name)
     if len(scores.scores) != len(record.key_tokens):
         raise BadInput(
             f"The method {name} scores {len(scores.scores)} tokens, but the record has {len(record.key_tokens)}."
         )
-    return replace(scores.words() if by == "word" else scores, method=name)
+    return replace(scores if by == "token" else scores.sum_by(by), method=name)
 
 
 def _finite(scores: TokenScores, name: str) -> TokenScores:

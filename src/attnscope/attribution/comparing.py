@@ -48,6 +48,11 @@ class Comparison:
         return next((name for name in REFERENCES if name in sound), sound[0])
 
     @property
+    def spokesman(self) -> str:
+        """The method that answers in words: one that found nothing but noise says so, else the reference."""
+        return next((scores.method for scores in self.scores if scores.noise), self.reference)
+
+    @property
     def agreement(self) -> "pd.DataFrame":
         """Spearman's rank correlation of every two methods, over all tokens; NaN where a method ranks nothing.
 

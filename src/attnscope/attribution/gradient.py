@@ -33,7 +33,8 @@ def captured_gradients(
         sentence = "This record holds no gradients: take it with model.record(text, gradients=True)."
         raise BadInput(say_lacking(record, sentence))
     captured = record.target
-    if target is not None and target not in (captured, captured.outcome, captured.index):
+    alone = () if captured.against else (captured.outcome, captured.index)
+    if target is not None and target not in (captured, *alone):
         raise BadInput(
             f"The gradients of this record are of {captured}, not of {target!r}:"
             f" take it with model.record(text, gradients=True, target={target!r})."

@@ -53,10 +53,33 @@ def resolved_target(
     probabilities: Float[Tensor, " outcome"],
     labels: Sequence[str] | None,
     tokenizer: PreTrainedTokenizerBase | None,
+    against: int | str | None = None,
 ) -> Target:
-    """What the user asks the gradient of: a class or token by number or name, `"sum"`, or None for the prediction."""
+    """What the user asks the gradient of: a class or token by number or name, `"sum"`, or None for the prediction.
+
+    `against` is another class or token, whose quantity is taken off.
+    """
     if target == SUM:
         return Target(SUM, None, quantity)
+    index = _index_of(target, probabilities, labels, tokenizer)
+    outcome = _name(index, labels, tokenizer)
+    if against is None:
+        return Target(outcome, index, quantity)
+    other = _index_of(against, probabilities, labels, tokenizer)
+    if other == index:
+        raise BadInput(
+            f"The answer explained is {outcome!r} itself: give against= another outcome, or target= this one's."
+        )
+    return Target(outcome, index, quantity, _name(other, labels, tokenizer), other)
+
+
+def _index_of(
+    target: int | str | None,
+    probabilities: Float[Tensor, " outcome"],
+    labels: Sequence[str] | None,
+    tokenizer: PreTrainedTokenizerBase | None,
+) -> int:
+    """The place of an outcome in the output."""
     if target is None:
         index = int(probabilities.argmax())
     elif isinstance(target, int):
@@ -72,7 +95,7 @@ def resolved_target(
         without_labels = "a number" if tokenizer is None else "one token of the vocabulary"
         choices = without_labels if labels is None else ", ".join(labels)
         raise BadInput(f"There is no outcome {target!r} here: choose {choices}, or {SUM!r}.")
-    return Target(_name(index, labels, tokenizer), index, quantity)
+    return index
 
 
 def _place(target: str, labels: Sequence[str]) -> int:
@@ -120,6 +143,8 @@ def target_value(
     values = logits if target.quantity == "logit" else probabilities
     if target.index is None:
         return values.sum()
+    if target.against_index is not None:
+        return values[target.index] - values[target.against_index]
     if target.quantity != "difference":
         return values[target.index]
     others = torch.cat([values[: target.index], values[target.index + 1 :]])

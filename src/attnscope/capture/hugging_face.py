@@ -46,6 +46,11 @@ class HuggingFaceReader(HubModel):
         return {name: int(index) for name, index in found.items() if index is not None and index < known}
 
     @property
+    def vocabulary_size(self) -> int | None:
+        """How many tokens the model has embeddings of."""
+        return embedding_count(self.model)
+
+    @property
     def summary(self) -> str:
         """Its task, its size and where it reads its answer."""
         size = size_of(self.model, self.stacks[0])
@@ -151,9 +156,15 @@ class HuggingFaceReader(HubModel):
         read: Tensor = distribution(self.position(item), length).to(hidden) @ hidden[row, :length]
         return read.sum()
 
-    def target(self, outcome: int | str | None, quantity: Quantity, probabilities: Float[Tensor, " outcome"]) -> Target:
+    def target(
+        self,
+        outcome: int | str | None,
+        against: int | str | None,
+        quantity: Quantity,
+        probabilities: Float[Tensor, " outcome"],
+    ) -> Target:
         """What is meant by an outcome: a class or token by number or name, None the prediction."""
-        return resolved_target(outcome, quantity, probabilities, self.labels, self.given_tokenizer)
+        return resolved_target(outcome, quantity, probabilities, self.labels, self.given_tokenizer, against)
 
     def embedded(self, item: Inputs) -> dict[str, Tensor]:
         """The inputs with the embeddings the model looks up for their ids."""

@@ -16,6 +16,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, Target, Text
 from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
+from .answers import prediction_of
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
 from .hub_model import checked_generation, generate
 from .hugging_face import HuggingFaceReader, source_of
@@ -100,6 +101,7 @@ class InstrumentedModel:
         stack: str | None = None,
         gradients: bool = False,
         target: int | str | None = None,
+        against: int | str | None = None,
         quantity: str = "logit",
         heads: str = "all",
         queries_and_keys: bool = False,
@@ -121,7 +123,8 @@ class InstrumentedModel:
         `text_target` or else over its own greedy output. A causal model reads `text_target` as the answer behind the
         text (`card["prompt_tokens"]` tells where it begins). `gradients` adds the gradients of `target` (a class or
         token, `"sum"` of all, or the prediction) with respect to embeddings and attention; `quantity` says whether of
-        its logit, its probability or the `difference` to the next best. `heads="mean"` keeps only the mean over heads,
+        its logit, its probability or the `difference` to the next best, and `against` another outcome takes that one's
+        off: why this and not that? `heads="mean"` keeps only the mean over heads,
         for long inputs.
 
         The first time a loaded model is recorded, what is observed is compared with a run that nobody observes, and the
@@ -137,6 +140,7 @@ class InstrumentedModel:
             stack=stack,
             gradients=gradients,
             target=target,
+            against=against,
             quantity=quantity,
             heads=heads,
             queries_and_keys=queries_and_keys,
@@ -256,16 +260,39 @@ class InstrumentedModel:
         """The ids of the tokens that can stand for no token, by name: unk, mask and pad, as far as there are any."""
         return self.reader.blank_ids
 
+    @property
+    def vocabulary_size(self) -> int | None:
+        """How many tokens it has embeddings of, where that is known."""
+        return self.reader.vocabulary_size
+
     def probabilities(self, inputs: Sequence[Inputs], batch_size: int = 16) -> Float[Tensor, "item outcome"]:
         """The probability of every outcome, a class or a token, for inputs that look like `record.inputs`."""
         if not inputs:
             raise BadInput("There are no inputs to run.")
         return torch.stack(self._in_groups(inputs, batch_size, lambda some: probabilities_again(self.reader, some)))
 
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The names of its outcomes, of a classifier."""
+        return self.reader.labels
+
+    def predictions(
+        self, texts: Iterable[Text], batch_size: int = 16, *, truncate: bool = False
+    ) -> Iterator[tuple[tuple[str, float], ...]]:
+        """(label, probability) pairs of each text, best first, in order: what a classifier says, without a record."""
+        checked_count("batch_size", batch_size)
+        labels = self.labels
+        if labels is None:
+            raise BadInput(f"{self.name} has no labels to choose from: predictions are for classifiers.")
+        passages = self._passages(texts, None, checked_truncation(False, truncate))
+        for some in windows(passages, batch_size, lambda _: 0):
+            rows = self.probabilities([passage.inputs for passage in some], batch_size)
+            yield from (prediction_of(row, labels, None) for row in rows)
+
     def target(self, inputs: Inputs, outcome: int | str | None = None, quantity: str = "logit") -> Target:
         """What is meant by an outcome of these inputs: a class or token by number or name, None the prediction."""
         request = self.reader.request(gradients=True, target=outcome, quantity=quantity)
-        return self.reader.target(outcome, request.quantity, self.probabilities([inputs])[0])
+        return self.reader.target(outcome, None, request.quantity, self.probabilities([inputs])[0])
 
     def embedded(self, inputs: Inputs) -> dict[str, Tensor]:
         """The same inputs with the embeddings that the model looks up for their ids."""

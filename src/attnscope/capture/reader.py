@@ -68,6 +68,14 @@ class Reader(Protocol):
         """The ids of the tokens that can stand for no token, by name."""
 
     @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The names of its outcomes, where it has any."""
+
+    @property
+    def vocabulary_size(self) -> int | None:
+        """How many tokens it has embeddings of, where that is known."""
+
+    @property
     def summary(self) -> str:
         """What else is known of it, for its `repr`."""
 
@@ -109,8 +117,14 @@ class Reader(Protocol):
     def prediction(self, logits: Float[Tensor, " outcome"] | None) -> tuple[tuple[str, float], ...]:
         """(label, probability) pairs, best first; none where the model answers nothing."""
 
-    def target(self, outcome: int | str | None, quantity: Quantity, probabilities: Float[Tensor, " outcome"]) -> Target:
-        """What is meant by an outcome."""
+    def target(
+        self,
+        outcome: int | str | None,
+        against: int | str | None,
+        quantity: Quantity,
+        probabilities: Float[Tensor, " outcome"],
+    ) -> Target:
+        """What is meant by an outcome, or by one against another."""
 
     def embedded(self, item: Inputs) -> dict[str, Tensor]:
         """The inputs with the embeddings that the model looks up for their ids."""
@@ -144,10 +158,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
         start = at_start = None
         if looked_up:
             start = looked_up[1 if request.stack == "decoder" and passages[0].target else 0]
-            goals = [
-                _goal(reader, sight.output, row, item, logits[row], request.target, request.quantity)
-                for row, item in enumerate(items)
-            ]
+            goals = [_goal(reader, sight.output, row, item, logits[row], request) for row, item in enumerate(items)]
             targets = [target for target, _ in goals]
             # texts do not touch each other, so the gradients of their sum stay apart
             value = torch.stack([value for _, value in goals]).sum()
@@ -206,16 +217,15 @@ def _goal(
     row: int,
     item: Mapping[str, Tensor],
     logits: Float[Tensor, " outcome"] | None,
-    outcome: int | str | None,
-    quantity: Quantity,
+    request: Request,
 ) -> tuple[Target, Float[Tensor, ""]]:
     """The target of one text and its value; without a head, the sum of what is read out is all there is."""
     if logits is not None:
         probabilities = reader.probabilities(logits)
-        target = reader.target(outcome, quantity, probabilities.detach())
+        target = reader.target(request.target, request.against, request.quantity, probabilities.detach())
         return target, target_value(target, logits, probabilities)
     value = reader.sum_read(output, row, item)
-    if value is None or outcome != SUM:
+    if value is None or request.target != SUM:
         instead = "" if value is None else f": give target={SUM!r}"
         raise BadInput(f"{type(reader.model).__name__} gives no prediction to take a gradient of{instead}.")
     return Target(SUM, None, "logit"), value

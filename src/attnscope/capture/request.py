@@ -37,6 +37,7 @@ class Request:
     stack: Stack
     gradients: bool
     target: int | str | None
+    against: int | str | None
     quantity: Quantity
     heads: HeadsKept
     queries_and_keys: bool
@@ -50,6 +51,7 @@ def checked_request(
     stack: str | None = None,
     gradients: bool = False,
     target: int | str | None = None,
+    against: int | str | None = None,
     quantity: str = "logit",
     heads: str = "all",
     queries_and_keys: bool = False,
@@ -73,20 +75,28 @@ def checked_request(
     for name, switch in switches.items():
         if not isinstance(switch, bool):
             raise BadInput(f"{name} is True or False, not {switch!r}.")
-    if isinstance(target, bool) or not isinstance(target, (int, str, NoneType)):
-        raise BadInput(f"A target is a number, a name, or None for the prediction, not {type(target).__name__}.")
-    if target is not None and not gradients:
-        raise BadInput("A target is what gradients are taken of: pass gradients=True with it.")
+    _check_outcomes(gradients, quantity, target=target, against=against)
     return Request(
         stack=cast(Stack, stack or stacks[0]),
         gradients=gradients,
         target=target,
+        against=against,
         quantity=cast(Quantity, quantity),
         heads=cast(HeadsKept, heads),
         queries_and_keys=queries_and_keys,
         values=values,
         verify=_checked_verify(verify),
     )
+
+
+def _check_outcomes(gradients: bool, quantity: str, **outcomes: object) -> None:
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, bool) or not isinstance(outcome, (int, str, NoneType)):
+            raise BadInput(f"{name} is a number, a name, or None, not {type(outcome).__name__}.")
+        if outcome is not None and not gradients:
+            raise BadInput(f"{name} says what gradients are taken of: pass gradients=True with it.")
+    if outcomes["against"] is not None and (outcomes["target"] == SUM or quantity == "difference"):
+        raise BadInput("against= is for one outcome and its logit or probability: not for a sum or a difference.")
 
 
 def _checked_verify(verify: object) -> Verify:

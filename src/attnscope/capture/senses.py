@@ -280,5 +280,7 @@ def _gradients(
         raise BadInput(f"{type(reader.model).__name__} gives no answer here that attention has gradients of.")
     probabilities = reader.probabilities(logits)
     labels = reader.labels
-    target = resolved_target(request.target, request.quantity, probabilities, labels, reader.given_tokenizer)
+    target = resolved_target(
+        request.target, request.quantity, probabilities, labels, reader.given_tokenizer, request.against
+    )
     return target, attention_gradients(reader.model, target_value(target, logits, probabilities), collector.layers)

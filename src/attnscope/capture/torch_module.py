@@ -107,6 +107,11 @@ class ModuleReader:
         return ("encoder",)
 
     @property
+    def vocabulary_size(self) -> int | None:
+        """How many tokens the module has embeddings of, where it looks them up in a table."""
+        return self.lookup.num_embeddings if isinstance(self.lookup, nn.Embedding) else None
+
+    @property
     def summary(self) -> str:
         """Where its attention comes from."""
         return f"attention from {'a function' if self.sources.function is not None else self.sources.names}"
@@ -284,9 +289,15 @@ class ModuleReader:
         """(label, probability) pairs, best first; none where the module answers nothing."""
         return () if logits is None else prediction_of(self.scale(logits.detach()).cpu(), self.labels, None)
 
-    def target(self, outcome: int | str | None, quantity: Quantity, probabilities: Float[Tensor, " outcome"]) -> Target:
+    def target(
+        self,
+        outcome: int | str | None,
+        against: int | str | None,
+        quantity: Quantity,
+        probabilities: Float[Tensor, " outcome"],
+    ) -> Target:
         """What is meant by an outcome: a class by number or name, None the prediction."""
-        return resolved_target(outcome, quantity, probabilities, self.labels, None)
+        return resolved_target(outcome, quantity, probabilities, self.labels, None, against)
 
     def embedded(self, item: Inputs) -> dict[str, Tensor]:
         """The same inputs with the embeddings that the module looks up for their ids."""

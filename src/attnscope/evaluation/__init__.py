@@ -1,5 +1,7 @@
 """When may attention be trusted as an explanation: methods held against what the model does, and what people say."""
 
+from .classifier_mistakes import Mistakes as Mistakes
+from .classifier_mistakes import mistakes as mistakes
 from .faithfulness import trust as trust
 from .lexicon_study import LexiconStudy as LexiconStudy
 from .lexicons import Lexicon as Lexicon

@@ -10,11 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
-from . import words
 from .checks import position
 from .schema import Count, Label, Words, check_fields
 from .sketch import scores_html
-from .words import readable
+from .words import Level, readable, units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,9 +105,17 @@ class TokenScores:
 
     def words(self) -> "TokenScores":
         """The same scores at word level: the score of a word is the sum over its pieces."""
-        groups = words.word_groups(self.word_ids, self.special)
+        return self.sum_by("word")
+
+    def sentences(self) -> "TokenScores":
+        """The same scores for whole sentences: sums over their tokens; special tokens stay alone."""
+        return self.sum_by("sentence")
+
+    def sum_by(self, level: Level) -> "TokenScores":
+        """The same scores for words or sentences: sums over their tokens."""
+        groups, labels = units(self.tokens, self.special, self.word_ids, level)
         merged = torch.stack([self.scores[group].sum() for group in groups])
-        return self._of_tokens(words.word_labels(self.tokens, groups), merged, [group[0] for group in groups])
+        return self._of_tokens(labels, merged, [group[0] for group in groups])
 
     def without_special(self) -> "TokenScores":
         """The same scores for the tokens of the text alone."""

@@ -14,16 +14,18 @@ class Target:
 
     `outcome` is a label or token, or `"sum"` for all outcomes together (wu2020); `index` is its place in the output,
     None for the sum. `quantity` is its logit, its probability, or the `difference` between its probability and that of
-    the most likely other outcome (abnar2020: p0 - p1).
+    the most likely other outcome (abnar2020: p0 - p1). With `against`, another outcome at `against_index`, it is how
+    much the quantity of this outcome is above that of the other: "why this and not that?".
     """
 
     outcome: str
     index: int | None
     quantity: Quantity
+    against: str | None = None
+    against_index: int | None = None
 
     def __str__(self) -> str:
-        return (
-            f"the {self.quantity} of {self.outcome!r}"
-            if self.index is not None
-            else f"the sum of every {self.quantity}"
-        )
+        if self.index is None:
+            return f"the sum of every {self.quantity}"
+        less = "" if self.against is None else f" less that of {self.against!r}"
+        return f"the {self.quantity} of {self.outcome!r}{less}"

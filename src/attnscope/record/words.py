@@ -1,7 +1,9 @@
 """From subwords to words: sum over the keys of a word, mean over its queries, so that rows still sum to one."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -19,6 +21,28 @@ def word_groups(word_ids: Sequence[int | None], special: Sequence[bool]) -> list
     return list(groups.values())
 
 
+def sentence_groups(tokens: Sequence[str], special: Sequence[bool], words: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The positions of each sentence, told by the words that end one; special tokens stay alone.
+
+    >>> sentence_groups(["[CLS]", "Go", ".", "Now", "!"], [True, False, False, False, False], [[0], [1], [2], [3], [4]])
+    [[0], [1, 2], [3, 4]]
+    """
+    labels = word_labels(tokens, words)
+    groups: list[list[int]] = []
+    fresh = True
+    for place, (word, label) in enumerate(zip(words, labels, strict=True)):
+        alone = special[word[0]]
+        # quotes and brackets behind the stop are of the sentence that it ends
+        if not fresh and not alone and place and labels[place - 1].endswith(SENTENCE_ENDS) and label[0] in CLOSERS:
+            groups[-1] += word
+            continue
+        if fresh or alone:
+            groups.append([])
+        groups[-1] += word
+        fresh = alone or label.rstrip(CLOSERS).endswith(SENTENCE_ENDS)
+    return groups
+
+
 def word_labels(tokens: Sequence[str], groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
     """The text of each word, its pieces joined without markers."""
     joined = [
@@ -27,6 +51,32 @@ def word_labels(tokens: Sequence[str], groups: Sequence[Sequence[int]]) -> tuple
     ]
     # all words at once: whether tokens are spelled in bytes shows in the whole text
     return tuple(text.strip() or text for text in readable(joined))
+
+
+def sentence_labels(
+    tokens: Sequence[str], words: Sequence[Sequence[int]], sentences: Sequence[Sequence[int]]
+) -> tuple[str, ...]:
+    """The text of each sentence: its words, with no space before a mark."""
+    texts = dict(zip((word[0] for word in words), word_labels(tokens, words), strict=True))
+    joined = (" ".join(texts[place] for place in sentence if place in texts) for sentence in sentences)
+    return tuple(re.sub(r"\s+([.,;:!?…)\]}])", r"\1", text) for text in joined)
+
+
+Level = Literal["token", "word", "sentence"]
+"""What gets one score each."""
+
+
+def units(
+    tokens: Sequence[str], special: Sequence[bool], word_ids: Sequence[int | None], by: Level
+) -> tuple[list[list[int]], tuple[str, ...]]:
+    """The positions that are scored together, and what each such unit is called."""
+    if by == "token":
+        return [[position] for position in range(len(tokens))], tuple(tokens)
+    words = word_groups(word_ids, special)
+    if by == "word":
+        return words, word_labels(tokens, words)
+    sentences = sentence_groups(tokens, special, words)
+    return sentences, sentence_labels(tokens, words, sentences)
 
 
 def _membership(groups: Sequence[Sequence[int]], length: int) -> Int[Tensor, " token"]:
@@ -88,6 +138,8 @@ def words_by_marker(tokens: Sequence[str], special: Sequence[bool] | None = None
 
 WORD_STARTS = ("Ġ", "▁")
 """A piece with one of these begins a word: byte-level BPE and SentencePiece."""
+SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟", "⏎")
+CLOSERS = "\"')]}»”’"
 CONTINUATION = "##"
 """A WordPiece that goes on with the word before it."""
 

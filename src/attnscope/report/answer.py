@@ -3,28 +3,27 @@
 from html import escape
 
 from ..attribution import Comparison
-from ..attribution.choosing import has_sign
 from ..evaluation import Trust
-from ..record import AttentionRecord, TokenScores
+from ..explaining import Explanation, carried_words, phrases_in_words
+from ..record import AttentionRecord
 from ..views.scores_methods import trust_of
 from ..views.sides import printable, token_texts
 
 OUTCOMES_SHOWN = 8
-WORDS_NAMED = 3
-LEAST_NAMED = 0.0005
-"""A score that is smaller would be named as 0.000."""
 UNMEASURED = (
     "How far each method can be trusted on this model has not been measured: attnscope trust MODEL CORPUS --out FOLDER"
     " measures it, and --trust FOLDER shows it here."
 )
 
 
-def answer_html(record: AttentionRecord, comparison: Comparison, trust: Trust | None) -> str:
+def answer_html(explanation: Explanation, trust: Trust | None) -> str:
     """The text, its prediction, the words that carried it by the method to be trusted most, and what to make of it."""
-    method, why = most_trusted(comparison, trust)
+    record = explanation.record
+    method, why = most_trusted(explanation.comparison, trust)
+    together = f" {phrases_in_words(explanation.phrases)}" if explanation.phrases else ""
     return (
         f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}{_explain(record)}"
-        f"<p>{escape(carried_words(comparison, method))} {escape(why)}</p>"
+        f"<p>{escape(carried_words(explanation.comparison, method))}{escape(together)} {escape(why)}</p>"
         f"<p class=quiet>{escape(resting_words(record))}</p>"
     )
 
@@ -86,44 +85,13 @@ def _explain(record: AttentionRecord) -> str:
     """Which outcome the methods were asked about, where it is not the predicted one."""
     if record.target is None or record.target.index is None or not record.prediction:
         return ""
-    outcome, chances = record.target.outcome, dict(record.prediction)
-    if outcome == record.prediction[0][0]:
+    outcome, against, chances = record.target.outcome, record.target.against, dict(record.prediction)
+    if outcome == record.prediction[0][0] and against is None:
         return ""
-    known = f", which has {percent(chances[outcome])}" if outcome in chances else ""
-    return f"<p class=prediction>Explained is <b dir=auto>{escape(outcome_words(outcome))}</b>{escape(known)}.</p>"
-
-
-def carried_words(comparison: Comparison, method: str) -> str:
-    """The answer in words: those of the text with the largest scores, and those that speak against it."""
-    scores = next(one for one in comparison.scores if one.method == method)
-    noise = f"{scores.noise[:1].upper()}{scores.noise[1:]}. " if scores.noise else ""
-    words = scores.words()
-    named = [
-        (name, value)
-        for name, value, special in zip(token_texts(words.tokens), words.scores.tolist(), words.special, strict=True)
-        if not special and abs(value) >= LEAST_NAMED
-    ]
-    by = f"By {method.replace('_', '-')}{_describe_trust(scores)}"
-    if not named:
-        return noise or f"{by} no word of the text matters."
-    summed = " (the sum over its tokens)" if len(words.tokens) < len(scores.tokens) else ""
-    if has_sign(scores) and any(value < 0 for _, value in named):
-        speaking = {"for it": [word for word in named if word[1] > 0], "against it": [w for w in named if w[1] < 0]}
-        parts = [f"{side}: {_describe(some)}" for side, some in speaking.items() if some]
-        return f"{noise}{by} these words speak {'; '.join(parts)}{summed}."
-    verb = "moved" if noise else "carried"
-    return f"{noise}{by} these words {verb} it most: {_describe(named)}{summed}."
-
-
-def _describe_trust(scores: TokenScores) -> str:
-    """The unit, where it is not the usual one."""
-    return ", on log-odds," if any("log-odds" in warning for warning in scores.warnings) else ""
-
-
-def _describe(words: list[tuple[str, float]]) -> str:
-    """The largest of these, with their scores."""
-    best = sorted(words, key=lambda word: -abs(word[1]))[:WORDS_NAMED]
-    return ", ".join(f"“{name}” {value:.3f}".replace("-", "−") for name, value in best)
+    chance = f", which has {percent(chances[outcome])}" if outcome in chances else ""
+    rival = "" if against is None else f" and not <b dir=auto>{escape(outcome_words(against))}</b>"
+    asked = f"<b dir=auto>{escape(outcome_words(outcome))}</b>{escape(chance)}{rival}"
+    return f"<p class=prediction>Explained is why {asked}.</p>"
 
 
 def resting_words(record: AttentionRecord) -> str:

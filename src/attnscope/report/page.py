@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..attribution import Comparison, compare
+from ..attribution import compare
 from ..errors import BadInput
 from ..evaluation import Trust
 from ..explaining import Explanation
@@ -68,26 +68,25 @@ def _contents(texts: Texts, trust: Trust | None) -> tuple[list[Item], str, str]:
         raise BadInput("A report needs at least one text.")
     explained = [_explain(text) for text in several]
     budget = max(PAGE_BUDGET // len(explained), LEAST_BUDGET)
-    items = [item for record, comparison in explained for item in _items(record, comparison, trust, budget)]
-    models = dict.fromkeys(str(record.card.get("model") or "weights of no known model") for record, _ in explained)
+    items = [item for one in explained for item in _items(one, trust, budget)]
+    models = dict.fromkeys(str(one.record.card.get("model") or "weights of no known model") for one in explained)
     made = f"{', '.join(models)} · {counted(len(explained), 'text')} · made by attnscope, works offline"
     # a folder is called by its last name
     names = ", ".join(re.split(r"[/\\]", name)[-1] or name for name in models)
-    about = text_of(explained[0][0]) if len(explained) == 1 else f"{len(explained)} texts"
+    about = text_of(explained[0].record) if len(explained) == 1 else f"{len(explained)} texts"
     short = f"{about[:TITLE_LETTERS].rstrip()}…" if len(about) > TITLE_LETTERS else about
     title = f"{names} on {short if len(explained) > 1 else f'“{short}”'}"
     return items, title, f"<p class=quiet>{escape(made)}</p>"
 
 
-def _explain(text: AttentionRecord | Explanation) -> tuple[AttentionRecord, Comparison]:
-    if isinstance(text, Explanation):
-        return text.record, text.comparison
-    return text, compare(text)
+def _explain(text: AttentionRecord | Explanation) -> Explanation:
+    return text if isinstance(text, Explanation) else Explanation(text, compare(text))
 
 
-def _items(record: AttentionRecord, comparison: Comparison, trust: Trust | None, budget: int) -> Iterator[Item]:
+def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterator[Item]:
     """The answer, the text under each method, all heads, how attention gets down the layers, and what is not here."""
-    yield Prose(answer_html(record, comparison, trust), "text")
+    record, comparison = explanation.record, explanation.comparison
+    yield Prose(answer_html(explanation, trust), "text")
     left_out = dict(comparison.left_out)
     try:
         half = PAGE_BYTES + (budget - PAGE_BYTES) // 2

@@ -5,7 +5,8 @@ from typing import Any
 from .batch import Batch, Frame, Null, Reading, checked_null
 from .exemplars import Exemplars
 from .grammar import DependencyAlignment, DependencyByDistance, DependencyType, PartOfSpeech
-from .roles import FAMILIES, NEEDED, RoleExemplars, role_symbol, roles
+from .role_symbols import ROLE_KINDS, ROLE_SYMBOLS, RoleSymbol, role_symbol
+from .roles import NEEDED, RoleExemplars, roles
 from .shape import Distance, Entropy, NullAttention, Patterns, Variability
 from .statistic import (
     PARSE,
@@ -37,11 +38,12 @@ STATISTICS: dict[str, type[Any]] = {
 ROLES, ROLE_EXEMPLARS = "roles", "role_exemplars"
 
 __all__ = [
-    "FAMILIES",
     "NEEDED",
     "PARSE",
     "ROLES",
     "ROLE_EXEMPLARS",
+    "ROLE_KINDS",
+    "ROLE_SYMBOLS",
     "STATISTICS",
     "TAGS",
     "Accumulator",
@@ -53,6 +55,7 @@ __all__ = [
     "Null",
     "Reading",
     "RoleExemplars",
+    "RoleSymbol",
     "Statistic",
     "checked_null",
     "merge_all",

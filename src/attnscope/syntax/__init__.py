@@ -7,6 +7,7 @@ from .from_datasets import read_dataset as read_dataset
 from .from_spacy import Parser as Parser
 from .from_spacy import parse as parse
 from .from_spacy import universal as universal
+from .from_text import labelled_texts as labelled_texts
 from .from_text import plain as plain
 from .from_text import read_jsonl as read_jsonl
 from .from_text import read_text as read_text

@@ -57,27 +57,59 @@ def read_table(path: str | Path) -> Iterator[str]:
 
     Line breaks that are written as in a web page, as in the reviews of IMDB, are line breaks.
     """
-    return _column(((number, line.split("\t")) for number, line in numbered_lines(Path(path))), path)
+    return _column(_tabbed(Path(path)), Path(path))
 
 
 def read_csv(path: str | Path) -> Iterator[str]:
     """Yield the texts of a table with commas between its columns, whose header names one of them "text"."""
-    return _column(numbered_rows(Path(path)), path)
+    return _column(numbered_rows(Path(path)), Path(path))
 
 
-def _column(rows: Iterator[tuple[int, list[str]]], path: str | Path) -> Iterator[str]:
+def _column(rows: Iterator[tuple[int, list[str]]], path: Path) -> Iterator[str]:
     """The texts in the column of that name; line breaks may be written as in a web page."""
-    header = next((row for _, row in rows), [])
-    if COLUMN not in header:
-        raise BadInput(f'{path} has no column "{COLUMN}" in its first line.')
-    place = header.index(COLUMN)
-    for number, row in rows:
-        if row in ([], [""]):
-            continue
-        if len(row) != len(header):
-            raise BadInput(f"Line {number} of {path} has {len(row)} columns where the header has {len(header)}.")
-        if text := row[place].replace(LINE_BREAK, "\n").strip():
+    for _, row in _mappings(rows, path, COLUMN):
+        if text := row[COLUMN].replace(LINE_BREAK, "\n").strip():
             yield text
+
+
+def labelled_texts(path: str | Path, column: str, limit: int | None = None) -> list[tuple[str, str]]:
+    """The texts of a table (.tsv, .csv) or of JSON lines, each with what its row has in another column."""
+    path = Path(path)
+    kind = Path(path.name.removesuffix(".gz")).suffix
+    if kind == ".jsonl":
+        rows: Iterator[tuple[int, Mapping[str, Any]]] = numbered_json(path, JSON)
+    elif kind in (".tsv", ".csv"):
+        rows = _mappings(numbered_rows(path) if kind == ".csv" else _tabbed(path), path, column)
+    else:
+        raise BadInput(f"{path} has no column for labels: give a .tsv, .csv or .jsonl file.")
+    found = []
+    for number, row in rows:
+        if not isinstance(row, Mapping) or not {COLUMN, column} <= set(row):
+            has = ", ".join(map(str, row)) if isinstance(row, Mapping) else "none"
+            raise BadInput(f'Line {number} of {path} lacks "{COLUMN}" or "{column}": its columns are {has}.')
+        if text := str(row[COLUMN]).replace(LINE_BREAK, "\n").strip():
+            found.append((text, str(row[column]).strip()))
+        if len(found) == limit:
+            break
+    if not found:
+        raise BadInput(f"There is no text in {path}.")
+    return found
+
+
+def _mappings(rows: Iterator[tuple[int, list[str]]], path: Path, column: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row by the names in the first, among which this one must be."""
+    header = next((row for _, row in rows), [])
+    if column not in header:
+        raise BadInput(f'{path} has no column "{column}" in its first line.')
+    for number, row in rows:
+        if row not in ([], [""]):
+            if len(row) != len(header):
+                raise BadInput(f"Line {number} of {path} has {len(row)} columns where the header has {len(header)}.")
+            yield number, dict(zip(header, row, strict=True))
+
+
+def _tabbed(path: Path) -> Iterator[tuple[int, list[str]]]:
+    return ((number, line.split("\t")) for number, line in numbered_lines(path))
 
 
 def wikitext_lines(path: str | Path) -> Iterator[Sentence]:

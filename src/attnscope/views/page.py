@@ -89,8 +89,8 @@ def page_html(
     """
     items = list(views) if isinstance(views, Sequence) else [views]
     shown = [item.view if isinstance(item, FoldedView) else item for item in items if not isinstance(item, Prose)]
-    if not shown:
-        raise BadInput("A page needs at least one view.")
+    if not items:
+        raise BadInput("A page needs at least one view, or something to read.")
     names = dict.fromkeys(view.part.name for view in shown)
     scripts = [module_text("host")]
     scripts += [f'{module_text(name)}\nattnscopeHost.mount("{name}", render);\n' for name in names]

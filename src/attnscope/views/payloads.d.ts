@@ -162,7 +162,7 @@ interface SurveyStatistic {
 interface SurveyRoles {
   names: string[];
   letters: string[];
-  colours: number[];
+  colours: string[];
   place: Packed;
   value: Packed;
   error?: Packed;

@@ -12,9 +12,7 @@ from jaxtyping import Float64
 from .. import paint
 from ..errors import BadInput
 from ..numerals import counted
-from ..statistics import role_symbol
-from ..statistics.roles import RoleSymbol
-from .palette import CATEGORICAL
+from ..statistics import ROLE_KINDS, RoleSymbol, role_symbol
 from .printing import (
     BAR,
     COLUMN,
@@ -95,8 +93,9 @@ def role_map(table: pd.DataFrame, caption: str = "", width: int | float = COLUMN
     layers, heads, grid = grid_of(table.assign(place=table["role"].astype(str).map(places)), "place")
     drawn = width - 0.5
     height = min(max(drawn * len(layers) / len(heads), 0.3), drawn * 1.6, LARGEST_HEIGHT - 2)
-    # letters are left out where a cell could not hold them
-    size = min(8.0, 72 * 0.75 * min(drawn / len(heads), height / len(layers)))
+    # letters shrink with their cells, and are left out where a cell could not hold them
+    widest = max(text_width(letters) for letters in ("M", *(symbol.letters for symbol in symbols)))
+    size = 8.0 * min(1.0, 72 * 0.75 / 8.0 * height / len(layers), 0.9 * drawn / len(heads) / widest)
     room = width - 0.35
     columns = max(1, int(room / (max(text_width(f"{name}  {counts[name]}") for name in places) + 0.36)))
     below = 0.17 * math.ceil(len(places) / columns)
@@ -318,17 +317,16 @@ def _draw_role(
     if symbol is None:
         axes.fill_between(*box, facecolor=MISSING, edgecolor=QUIET, hatch="/////", linewidth=0)
         return
-    colour = CATEGORICAL[symbol.family]
-    axes.fill_between(*box, facecolor=colour, edgecolor="white", linewidth=0.4)
+    axes.fill_between(*box, facecolor=symbol.colour, edgecolor="white", linewidth=0.4)
     if size:
         middle = left + width / 2, top + height / 2
-        axes.text(*middle, symbol.letters, ha="center", va="center", fontsize=size, color=paint.ink(colour))
+        axes.text(*middle, symbol.letters, ha="center", va="center", fontsize=size, color=paint.ink(symbol.colour))
 
 
 def listed_roles(column: pd.Series) -> list[str]:
-    """The names of the roles there are, by family, syntax first and heads at rest last; in a family the commonest."""
-    counts = column.astype(str).value_counts()
-    return sorted(counts.index, key=lambda name: (role_symbol(name).family, -counts[name], name))
+    """The names of the roles there are, by kind, syntax first and what is grey last; of a kind the commonest first."""
+    counts, kinds = column.astype(str).value_counts(), list(ROLE_KINDS)
+    return sorted(counts.index, key=lambda name: (kinds.index(role_symbol(name).kind), -counts[name], name))
 
 
 def _draw_marks(axes: Any, layers: Sequence[int], heads: Sequence[int], marks: Marks | None) -> None:

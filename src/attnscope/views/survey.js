@@ -69,7 +69,7 @@ class SurveySide {
       return element(
         "tr",
         {},
-        ...[button, figures.figure(layer, head), figures.roleOf(layer, head)].map((cell) => element("td", {}, cell)),
+        ...[[button], [figures.figure(layer, head)], figures.roleElements(layer, head)].map((cells) => element("td", {}, ...cells)),
       );
     });
     const names = ["Head", map.unit || (map.roles ? "Score" : "Value"), "Role"].map((name) => element("th", { scope: "col" }, name));
@@ -219,7 +219,7 @@ class SurveyView {
     this.scale.hidden = Boolean(map.roles);
     if (!map.roles) drawScale(this.scale, scale, palette);
     const unit = map.roles
-      ? "Colour and letter are the role; press one to see only its heads"
+      ? "Colour and letters are the role, the same in every survey; press one to see only its heads"
       : `${map.unit || "value"}, ${scale.root ? "square-root" : "linear"} scale`;
     this.legend.classList.toggle("plain", Boolean(map.roles));
     this.legend.lastChild.textContent = `${unit}${this.figures.missing}`;
@@ -228,7 +228,6 @@ class SurveyView {
   #drawRoles() {
     const {
       frame,
-      palette,
       payload: { layers, heads, roles },
     } = this;
     const held = [...this.roles.querySelectorAll("button")].findIndex((button) => button.matches(":focus"));
@@ -241,13 +240,7 @@ class SurveyView {
         title: "Show only these heads",
         onclick: () => frame.set({ role: on ? null : name }),
       };
-      return element(
-        "button",
-        properties,
-        drawSwatch(roles, role, palette),
-        name,
-        element("span", { className: "quiet" }, ` ${count(role)}`),
-      );
+      return element("button", properties, drawSwatch(roles, role), name, element("span", { className: "quiet" }, ` ${count(role)}`));
     });
     this.roles.replaceChildren(...made.map((button) => element("li", {}, button)));
     made[held]?.focus();

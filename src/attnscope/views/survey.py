@@ -79,9 +79,16 @@ def survey(
         state,
         table=lambda: tables[view.selected["statistic"]],
         draw=lambda selected, width: survey_figure(tables, selected, width),
-        title=f"Survey of {printable(str(card['model']))}" if card.get("model") else "Survey of a model's heads",
+        title=_title(card),
     )
     return view
+
+
+def _title(card: Mapping[str, Any]) -> str:
+    """What was surveyed; a survey's own card names its model beside the fingerprint."""
+    model = card.get("model")
+    name = model.get("name") if isinstance(model, Mapping) else model
+    return f"Survey of {printable(str(name))}" if name else "Survey of a model's heads"
 
 
 def _pins(pinned: Sequence[Any], layers: Sequence[int], heads: Sequence[int]) -> list[list[int]]:
@@ -161,7 +168,7 @@ def _roles(table: pd.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> 
     return {
         "names": names,
         "letters": [symbol.letters for symbol in symbols],
-        "colours": [symbol.family for symbol in symbols],
+        "colours": [symbol.colour for symbol in symbols],
         "place": pack_array(by_head(places)),
         **{
             column: pack_array(by_head(table[column].astype(float))) for column in ("value", "error") if column in table

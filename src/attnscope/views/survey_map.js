@@ -5,20 +5,17 @@ import { at, element, hatch, inkOn, sharp, short, written } from "./drawing.js";
 export const BARS = 112;
 export const LEAST = 13;
 
-/** The colour of a role: its own in every map. */
-const colourOf = (roles, place, palette) => palette.categorical[roles.colours[place]];
-
-/** The colour and the letters of a role. @param {SurveyRoles} roles @param {number} place @param {Palette} palette */
-export function drawSwatch(roles, place, palette) {
-  const colour = colourOf(roles, place, palette);
+/** The colour and the letters of a role. @param {SurveyRoles} roles @param {number} place */
+export function drawSwatch(roles, place) {
+  const colour = roles.colours[place];
   const canvas = element("canvas", { className: "swatch", ariaHidden: "true" });
-  const context = sharp(canvas, 20, 16);
+  const context = sharp(canvas, 24, 16);
   context.fillStyle = colour;
-  context.fillRect(0, 0, 20, 16);
+  context.fillRect(0, 0, 24, 16);
   context.fillStyle = inkOn(colour);
   context.textAlign = "center";
   context.font = "11px system-ui, sans-serif";
-  context.fillText(roles.letters[place], 10, 8.5, 18);
+  context.fillText(roles.letters[place], 12, 8.5, 22);
   return canvas;
 }
 
@@ -40,10 +37,10 @@ export function scaleOf(map, root, palette) {
 }
 
 /** What fills the cell of one head: the colour of its figure, or of its role. */
-function fillOf(map, layer, head, scale, palette) {
+function fillOf(map, layer, head, scale) {
   if (!map.roles) return Number.isFinite(map.values[layer][head]) ? scale.colour(map.values[layer][head]) : null;
   const role = at(map.roles.place, layer, head);
-  return Number.isFinite(role) ? colourOf(map.roles, role, palette) : null;
+  return Number.isFinite(role) ? map.roles.colours[role] : null;
 }
 
 /** Draws all cells; roles stand in them as letters where there is room. Gives back what was drawn where.
@@ -58,7 +55,7 @@ export function drawCells(canvas, map, cell, scale, palette, roles, onlyRole) {
     row.forEach((value, head) => {
       const [left, top, width, height] = [head * cell.width, layer * cell.height, cell.width - gap, cell.height - gap];
       const role = roles ? at(roles.place, layer, head) : NaN;
-      const fill = fillOf(map, layer, head, scale, palette);
+      const fill = fillOf(map, layer, head, scale);
       const dimmed = onlyRole !== null && roles?.names[role] !== onlyRole;
       drawn.push({ row: layer, column: head, value, colour: fill, dimmed });
       context.globalAlpha = dimmed ? 0.15 : 1;
@@ -86,7 +83,7 @@ export function drawBars(canvas, axis, map, cell, palette) {
     const [top, height] = [layer * cell.height + 1, cell.height - 3];
     let from = 0;
     for (const [role, count] of parts ?? []) {
-      context.fillStyle = colourOf(map.roles, role, palette);
+      context.fillStyle = map.roles.colours[role];
       context.fillRect(place(from), top, place(from + count) - place(from) - 0.5, height);
       from += count;
     }
@@ -188,7 +185,7 @@ export class SurveyFigures {
       prefix: "score ",
       barsTitle: "heads by role",
       roles,
-      meaning: "What each head does, as far as its figures tell; the letter in a cell is its role.",
+      meaning: "What each head does, as far as its figures tell; the letters in a cell are its role.",
       values: this.#grid((layer, head) => at(roles.value, layer, head)),
       errors: this.#grid((layer, head) => (roles.error ? at(roles.error, layer, head) : NaN)),
       layers: layers.map((_, layer) => ({ value: heads.length, error: NaN, parts: parts(layer) })),
@@ -231,6 +228,13 @@ export class SurveyFigures {
   roleOf(layer, head) {
     const { roles } = this.payload;
     return roles?.names[at(roles.place, layer, head)] ?? "";
+  }
+
+  /** The role of a head with its colour and letters, as far as there is one. @returns {(Node | string)[]} */
+  roleElements(layer, head) {
+    const { roles } = this.payload;
+    const place = roles ? at(roles.place, layer, head) : NaN;
+    return Number.isFinite(place) ? [drawSwatch(roles, place), roles.names[place]] : [];
   }
 
   /** The figure of a head with its error. */
@@ -308,14 +312,14 @@ const STANDING_OUT = 3;
 /** All that is known of one head, as elements for the side of the view. */
 export function headElements(payload, layer, head, palette) {
   return [
-    ...roleElements(payload, layer, head, palette),
+    ...roleElements(payload, layer, head),
     ...exemplarElements(payload, layer, head, payload.roleExemplars, "Cases of its role"),
     ...exemplarElements(payload, layer, head, payload.exemplars, "Its largest weights"),
     ...figureElements(payload, layer, head, palette),
   ];
 }
 
-function roleElements({ roles, heads }, layer, head, palette) {
+function roleElements({ roles, heads }, layer, head) {
   const place = roles ? at(roles.place, layer, head) : NaN;
   if (!Number.isFinite(place)) return [];
   const number = layer * heads.length + head;
@@ -323,7 +327,7 @@ function roleElements({ roles, heads }, layer, head, palette) {
   const name = element(
     "p",
     { className: "role" },
-    drawSwatch(roles, place, palette),
+    drawSwatch(roles, place),
     element("strong", {}, roles.names[place]),
     element("span", { className: "quiet" }, `score ${score}`),
   );

@@ -35,14 +35,16 @@ test("a model keeps all that is declared, and tells of changes", () => {
 });
 
 test("an address says what it was made of", () => {
-  const place = {
-    panes: [
-      { model: "demo", text: "a & b", view: "head", methods: ["raw", "flow"], states: { head: { layer: 2, keys: [1] } } },
-      { opened: "saved.safetensors", view: "scores", states: {} },
-    ],
-    inStep: true,
-  };
-  assert.deepEqual(fromAddress(toAddress(place), ["head", "scores"]), place);
+  const shown = [
+    { model: "demo", text: "a & b", view: "head", methods: ["raw", "flow"], states: { head: { layer: 2, keys: [1] } } },
+    { model: "demo", text: "c", target: " plural", against: "singular", by: "sentence", states: {} },
+    { opened: "saved.safetensors", view: "scores", states: {} },
+  ];
+  for (const panes of [shown.slice(0, 2), shown.slice(1)]) {
+    const place = { panes, inStep: true };
+    assert.deepEqual(fromAddress(toAddress(place), ["head", "scores"]), place);
+  }
+  assert.equal(fromAddress("#text=a&by=letter", ["head"]).panes[0].by, undefined);
   assert.equal(fromAddress("#%%%", ["head"]), null);
 });
 

@@ -2,10 +2,14 @@
 //
 // #model=demo&text=the+key&view=head&head_state={"layer":2}&pane=2&model=… : readable, so that a person can write one.
 
-/** @typedef {{model?: string, text?: string, second?: string | null, opened?: string, view?: string, methods?: string[] | null,
- *   states: Record<string, object>}} Shown what a pane shows; `opened` names a file that no link can hold
+/** @typedef {"token" | "word" | "sentence"} Level what gets one score each
+ *  @typedef {{model?: string, text?: string, second?: string | null, opened?: string, view?: string, methods?: string[] | null,
+ *   target?: string | null, against?: string | null, by?: Level, states: Record<string, object>}} Shown what a pane shows; `opened` names a file that no link can hold
  *  @typedef {{panes: Shown[], inStep: boolean}} Place */
 
+const NAMES = ["model", "text", "second", "opened", "target", "against", "view"];
+/** @type {Level[]} */
+export const LEVELS = ["word", "token", "sentence"];
 const STATE = /_state$/;
 const SOON = 250; // milliseconds until a choice is in the link: a slider makes many
 
@@ -16,7 +20,8 @@ export function fromAddress(hash, views) {
   for (const [name, value] of new URLSearchParams(hash.replace(/^#/, ""))) {
     if (name === "in_step") place.inStep = value === "1";
     if (name === "pane" || !pane) place.panes.push((pane = { states: {} }));
-    if (["model", "text", "second", "opened", "view"].includes(name)) pane[name] = value;
+    if (NAMES.includes(name)) pane[name] = value;
+    else if (name === "by") pane.by = LEVELS.find((level) => level === value);
     else if (name === "methods") pane.methods = value.split(",").filter(Boolean);
     else if (views.includes(name.replace(STATE, ""))) pane.states[name.replace(STATE, "")] = parsed(value);
   }
@@ -35,10 +40,10 @@ function parsed(text) {
 /** The address of a place. @param {Place} place */
 export function toAddress({ panes, inStep }) {
   const said = new URLSearchParams();
-  panes.forEach(({ states, methods, ...rest }, number) => {
+  panes.forEach(({ states, methods, by, ...rest }, number) => {
     if (number) said.append("pane", String(number + 1));
-    for (const name of ["model", "text", "second", "opened", "view"])
-      if (rest[name] || (name === "text" && rest.text !== undefined)) said.append(name, rest[name]);
+    for (const name of NAMES) if (rest[name] || (name === "text" && rest.text !== undefined)) said.append(name, rest[name]);
+    if (by && by !== "token") said.append("by", by);
     if (methods) said.append("methods", methods.join(","));
     for (const [name, state] of Object.entries(states)) if (Object.keys(state).length) said.append(`${name}_state`, JSON.stringify(state));
   });

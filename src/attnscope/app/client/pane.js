@@ -1,6 +1,7 @@
 // A pane: a question, its answer, and the views of it.
 
 import { carriedStates } from "/client/address.js";
+import { Explaining, PREDICTION } from "/client/explaining.js";
 import { opened, openers } from "/client/opening.js";
 import { Answer, Methods, Question } from "/client/question.js";
 import { Saving } from "/client/saving.js";
@@ -14,7 +15,10 @@ const SOURCES = 16;
 
 /** @typedef {import("/client/address.js").Shown} Shown
  *  @typedef {{models: import("/client/question.js").Model[], methods: import("/client/question.js").Method[], views: {name: string, title: string, about: string}[], limits: Record<string, number>, kept: Record<string, Kept>}} Start what the server knows
- *  @typedef {{asked: import("/client/question.js").Asked | null, name: string, read: (signal: AbortSignal) => Promise<object>}} Source where a text comes from, so that it can be read again */
+ *  @typedef {{asked: import("/client/question.js").Asked | null, outcomes: import("/client/explaining.js").Outcomes, name: string, read: (signal: AbortSignal) => Promise<object>}} Source where a text comes from, so that it can be read again */
+
+/** Whether two things say the same. */
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 /** One text, and all that is seen of it. `changed` hears of everything that a link holds, `stepped` of tabs and layers. */
 export class Pane {
@@ -23,6 +27,10 @@ export class Pane {
   #view = "scores";
   /** The methods that were chosen by hand; none: those that are usual for a text of its length. */
   #wanted = null;
+  /** What is explained, and by what. @type {import("/client/explaining.js").Outcomes} */
+  #outcomes = PREDICTION;
+  /** @type {import("/client/explaining.js").Level} */
+  #by = "token";
   /** What is chosen in views that are not drawn yet. */
   #states = {};
 
@@ -42,7 +50,8 @@ export class Pane {
     );
     const actions = [...openers((files, name) => this.open(files, name)), this.close];
     this.question = new Question({ models: start.models, limit: start.limits.characters, look: (asked) => this.look(asked), actions });
-    this.answer = new Answer();
+    this.explaining = new Explaining({ ask: (outcomes) => this.#explain(outcomes), divide: (by) => this.#divide(by) });
+    this.answer = new Answer(this.explaining.node);
     this.notice = element("p", { className: "notice", role: "status", hidden: true });
     this.about = element("p", { className: "quiet about-view" });
     this.methods = new Methods({ methods: start.methods, choose: (names) => this.#chooseMethods(names) });
@@ -70,7 +79,7 @@ export class Pane {
     const views = new Set([...Object.keys(this.#states), ...(this.#reply?.views ?? []).map(({ name }) => name)]);
     const states = Object.fromEntries([...views].map((name) => [name, this.stage.live(name)?.changes ?? this.#states[name] ?? {}]));
     const { asked, name } = this.#source ?? { asked: this.question.asked, name: "" };
-    return { ...(asked ?? { opened: name }), view: this.#view, methods: this.#wanted, states };
+    return { ...(asked ?? { opened: name }), ...this.#outcomes, by: this.#by, view: this.#view, methods: this.#wanted, states };
   }
 
   /** The view and the layer in sight. */
@@ -85,13 +94,17 @@ export class Pane {
   }
 
   /** Shows what a link or another pane shows. @param {Shown} shown @param {Source | null} [source] */
-  async restore({ model, text, second = null, opened: name, view, methods = null, states }, source = null) {
+  async restore(
+    { model, text, second = null, opened: name, target = null, against = null, by = "token", view, methods = null, states },
+    source = null,
+  ) {
     const known = methods?.filter((one) => this.start.methods.some((method) => method.name === one));
     [this.#view, this.#wanted, this.#states] = [view ?? "scores", known?.length ? known : null, states];
+    [this.#outcomes, this.#by] = [{ target, against }, by];
     if (source && !source.asked) return this.#read(source);
     if (name !== undefined) {
       const gone = new Refused(`“${name}” was open here. A link cannot hold a file: open it again to see it.`, 400);
-      this.#source = { asked: null, name, read: () => Promise.reject(gone) };
+      this.#source = { asked: null, outcomes: PREDICTION, name, read: () => Promise.reject(gone) };
       return this.#read(this.#source);
     }
     this.question.fill({ model, text, second });
@@ -102,12 +115,38 @@ export class Pane {
 
   /** Looks at a text. @param {import("/client/question.js").Asked} asked */
   look(asked) {
-    return this.#read({ asked, name: "", read: (signal) => readText(asked, signal) });
+    if (!this.#keepsOutcomes(asked)) this.#outcomes = PREDICTION;
+    return this.#ask(asked);
+  }
+
+  #ask(asked) {
+    const outcomes = this.#outcomes;
+    return this.#read({ asked, outcomes, name: "", read: (signal) => readText({ ...asked, ...outcomes }, signal) });
+  }
+
+  /** Whether what is explained makes sense for another text: a chosen outcome of the same model; what a link says does. */
+  #keepsOutcomes(asked) {
+    const before = this.#source?.asked;
+    return !before || same(before, asked) || (before.model === asked.model && this.#outcomes.target !== null);
+  }
+
+  /** Explains another outcome of the same text. */
+  #explain({ target, against }) {
+    const explained = target ?? this.#reply.outcomes[0];
+    this.#outcomes = { target, against: against === explained ? null : against };
+    this.#ask(this.#source.asked);
+  }
+
+  /** Scores other parts of the text; what was chosen among the parts before means nothing then. */
+  #divide(by) {
+    const chosen = this.#said("scores") ?? {};
+    this.#by = by;
+    this.#make("scores", null, carriedStates({ scores: chosen }, true, this.start.kept).scores);
   }
 
   /** Opens what was saved. @param {import("/client/opening.js").Found[]} files @param {string} name */
   open(files, name) {
-    return this.#read({ asked: null, name, read: (signal) => opened(files, this.start.limits.upload_bytes, signal) });
+    return this.#read({ asked: null, outcomes: PREDICTION, name, read: (signal) => opened(files, this.start.limits.upload_bytes, signal) });
   }
 
   async #read(source) {
@@ -124,22 +163,28 @@ export class Pane {
       if (reply?.kind === "trust") this.#trust(reply);
       else if (reply) await this.#found(source, reply);
     } catch (error) {
-      this.#failed(source, error.message, ...(error.isPassing ? [again] : []));
+      if (!error.isPassing && source.asked) this.#outcomes = PREDICTION; // so that the next text is not refused too
+      const plain = element("button", { type: "button", onclick: () => this.#ask(source.asked) }, "Explain the prediction");
+      this.#failed(source, error.message, ...(error.isPassing ? [again] : same(source.outcomes, PREDICTION) ? [] : [plain]));
     }
   }
 
   /** Shows what came of a question. */
   async #found(source, reply) {
     this.node.classList.remove("stale");
-    if (this.#reply) {
+    if (same(source.asked, this.#source?.asked ?? {})) {
+      this.#states = this.shown.states; // another question about the same text
+    } else if (this.#reply) {
       this.#states = carriedStates(this.shown.states, reply.model === this.#reply.model, this.start.kept);
       // what was chosen for a short text may take long on another: that is asked for anew
       const quick = this.#wanted?.filter((name) => reply.default_methods?.includes(name));
       this.#wanted = quick?.length ? quick : null;
     } // else what a link says is for the text it says
     [this.#source, this.#reply] = [source, reply];
+    this.#outcomes = { target: reply.target ?? null, against: reply.against ?? null };
     this.#describe();
     this.answer.show(reply);
+    this.explaining.show(reply.kind === "text" ? reply : null, this.#by);
     this.stage.clear(reply.views);
     const titles = Object.fromEntries(this.start.views.map(({ name, title }) => [name, title]));
     this.tabs.fill(
@@ -181,6 +226,7 @@ export class Pane {
     this.bar.hidden = this.methods.node.hidden = true;
     this.#tell("");
     this.answer.show(null);
+    this.explaining.show(null, this.#by);
     this.stage.clear();
   }
 
@@ -217,17 +263,22 @@ export class Pane {
     if (!this.stage.live(name)) await this.#make(name);
   }
 
-  async #make(name, queries = name === "flow" ? this.#states.flow?.queries : null) {
-    const said = this.stage.live(name)?.changes ?? this.#states[name];
+  async #make(name, queries = name === "flow" ? this.#states.flow?.queries : null, said = this.#said(name)) {
     const view = await this.stage.make(this.#reply.id, name, {
       methods: name === "scores" ? this.#chosenMethods : null,
+      by: this.#by,
       queries: queries?.slice?.(0, SOURCES) ?? null,
       said,
     });
-    if (view?.carried) this.answer.tell(view.carried);
+    if (view?.name === "scores") this.answer.tell(view.carried);
     if (view?.name === "flow") this.#offerFlow(view);
     this.saving.refresh();
     this.changed();
+  }
+
+  /** What is chosen in a view, whether it is drawn or not. */
+  #said(name) {
+    return this.stage.live(name)?.changes ?? this.#states[name];
   }
 
   /** Follows another pane. @param {{view?: string, layer?: number}} step */

@@ -61,22 +61,26 @@ export class Methods {
 // ---- The answer: what the model predicts, as bars, and what is to be known about it.
 
 /** A label on one line, with what cannot be seen made visible. @param {string} label */
-const seen = (label) =>
+export const visible = (label) =>
   label.trim() ? label.trim().replace(/\n/g, "⏎") : JSON.stringify(label).slice(1, -1).replace(/ /g, "␣") || "(nothing)";
 
-/** The answer of one text, read out when it comes. */
+/** The answer of one text, read out when it comes; between the prediction and its reasons stands what is explained. */
 export class Answer {
-  constructor() {
-    this.node = element("section", { className: "answer", ariaLive: "polite", ariaLabel: "Prediction" });
+  /** @param {HTMLElement} explaining */
+  constructor(explaining) {
+    this.outcomes = element("div", { className: "predicted" });
     this.carried = element("p", { className: "carried" });
+    this.quiet = element("div", {});
+    const parts = [this.outcomes, explaining, this.carried, this.quiet];
+    this.node = element("section", { className: "answer", ariaLive: "polite", ariaLabel: "Prediction" }, ...parts);
   }
 
   /** Shows an answer, or none. @param {{prediction: {label: string, probability: number}[], more_outcomes: number, sentences: string[], summary?: string} | null} reply */
   show(reply) {
     this.tell("");
-    if (!reply) return this.node.replaceChildren();
-    const quiet = (reply.sentences ?? []).map((sentence) => element("p", { className: "quiet" }, sentence));
-    this.node.replaceChildren(...predicted(reply.prediction ?? [], reply.more_outcomes ?? 0, reply.summary), this.carried, ...quiet);
+    const quiet = (reply?.sentences ?? []).map((sentence) => element("p", { className: "quiet" }, sentence));
+    this.outcomes.replaceChildren(...(reply ? predicted(reply.prediction ?? [], reply.more_outcomes ?? 0, reply.summary) : []));
+    this.quiet.replaceChildren(...quiet);
   }
 
   /** Says which tokens carried the answer. @param {string | null} sentence */
@@ -98,13 +102,13 @@ function predicted(outcomes, more, summary) {
     ];
   const [{ label, probability }] = outcomes;
   if (outcomes.length === 1 && !more)
-    return [element("p", { className: "prediction" }, "Output ", element("b", {}, seen(label)), ` ${probability.toFixed(4)}`)];
+    return [element("p", { className: "prediction" }, "Output ", element("b", {}, visible(label)), ` ${probability.toFixed(4)}`)];
   const rows = outcomes.map((outcome) => {
     const bar = element("progress", { max: 1, value: outcome.probability, ariaHidden: "true" });
     return element(
       "tr",
       {},
-      element("th", { scope: "row", dir: "auto", title: outcome.label }, seen(outcome.label)),
+      element("th", { scope: "row", dir: "auto", title: outcome.label }, visible(outcome.label)),
       element("td", {}, bar),
       element("td", {}, percent(outcome.probability)),
     );
@@ -116,7 +120,7 @@ function predicted(outcomes, more, summary) {
     element("tbody", {}, ...rows),
   );
   const told = [
-    element("p", { className: "prediction" }, "Predicts ", element("b", { dir: "auto" }, seen(label)), ` with ${percent(probability)}`),
+    element("p", { className: "prediction" }, "Predicts ", element("b", { dir: "auto" }, visible(label)), ` with ${percent(probability)}`),
     table,
   ];
   if (more) told.push(element("p", { className: "quiet" }, `${more} more outcomes are not shown.`));

@@ -43,7 +43,7 @@ const asJson = (body, signal) => ({ method: "POST", headers: { "Content-Type": "
 /** What is here: models, methods, views, limits. */
 export const start = async () => (await answered("/api/start")).json();
 
-/** Runs a model on a text. @param {{model: string, text: string, second: string | null}} asked @param {AbortSignal} signal */
+/** Runs a model on a text. @param {import("/client/question.js").Asked & import("/client/explaining.js").Outcomes} asked @param {AbortSignal} signal */
 export const readText = async (asked, signal) => (await answered("/api/texts", asJson(asked, signal))).json();
 
 /** Opens a saved record. @param {File} file @param {AbortSignal} signal */
@@ -61,7 +61,7 @@ export async function arrayOf(id, name) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** Makes a view; `tell` hears how far it is. @param {{text: string, view: string, methods: string[] | null, queries: number[] | null}} asked
+/** Makes a view; `tell` hears how far it is. @param {{text: string, view: string, methods: string[] | null, by: string, queries: number[] | null}} asked
  * @param {AbortSignal} signal @param {(progress: {done: number, of: number, doing: string}) => void} tell */
 export async function makeView(asked, signal, tell) {
   const response = await answered("/api/views", asJson(asked, signal));
