@@ -186,6 +186,22 @@ def test_a_text_that_is_too_long_can_be_cut(model):
     assert len(explain(model, text, ["raw"], truncate=True).record.tokens) == model.reader.longest
 
 
+def test_integrated_gradients_of_two_words_follow_the_difference_of_their_logits():
+    path = Path(__file__).parent / "capture" / "conftest.py"
+    tiny = runpy.run_path(str(path))
+    model = tiny["load"]("gpt2")
+    record = model.record(tiny["TEXTS"][0], gradients=True, target=5, against=7)
+    assert explaining.quantity_options("integrated_gradients", model, record) == {}
+    scores = attnscope.integrated_gradients(record, model, signed=True, baseline="zero")
+    name = "inputs_embeds"
+    ends = [model.embedded(record.inputs)[name] * share for share in (0.0, 1.0)]
+    values, _ = model.target_gradients([{**record.inputs, name: end} for end in ends], record.target)
+    assert float(scores.scores.sum()) == pytest.approx(float(values[1] - values[0]), rel=0.05, abs=1e-3)
+    alone = [model.record(tiny["TEXTS"][0], gradients=True, target=number) for number in (5, 7)]
+    first, second = (model.target_gradients([{**record.inputs, name: ends[1]}], one.target)[0] for one in alone)
+    assert float(values[1]) == pytest.approx(float(first - second), abs=1e-5)
+
+
 def test_the_probability_of_a_word_is_followed_in_language_models():
     tiny = runpy.run_path(str(Path(__file__).parent / "capture" / "conftest.py"))
     reads = tiny["load"]("llama")

@@ -222,6 +222,10 @@ def report(
     """
     check_can_be_made(out)
     if labels is not None:
+        asked: dict[str, object] = {"--methods": methods, "--target": target, "--against": against, "--trust": measured}
+        asked |= {"--by": None if by == "word" else by, "--unsigned": None if signed else True}
+        if useless := [name for name, value in asked.items() if value is not None]:
+            raise BadInput(f"{useless[0]} has no use beside --labels, which holds each answer against the right one.")
         _report_mistakes(model, texts, labels, limit, out, replacement, truncate, budget, as_json)
         return
     given = _given_texts(texts, limit)

@@ -136,7 +136,9 @@ def _compare(
     for name in sorted((name for name in chosen if name not in left_out), key=lambda name: seconds.get(name, 0.0)):
         try:
             with _told_of(watch, name):
-                found[name] = score(record, name, chosen[name], model, by, {**options, **quantity_options(name, model)})
+                found[name] = score(
+                    record, name, chosen[name], model, by, {**options, **quantity_options(name, model, record)}
+                )
         except BadInput as lacking:
             if methods is not None:
                 raise
@@ -153,15 +155,17 @@ def _told_of(watch: Watch | None, name: str) -> AbstractContextManager[None]:
     return told_to(lambda done, whole: None if watch is None else watch(name, done, whole))
 
 
-def quantity_options(name: str, model: InstrumentedModel) -> dict[str, str]:
+def quantity_options(name: str, model: InstrumentedModel, record: AttentionRecord) -> dict[str, str]:
     """What of the outcome a method follows here.
 
     Blank-out goes over to log-odds where the probability hardly moves. The logit of a word has no meaning of its own,
-    as all of a vocabulary rise and fall together, so integrated gradients follows the probability there.
+    as all of a vocabulary rise and fall together, so integrated gradients follows the probability there; the difference
+    of two logits has one.
     """
     if name == "blank_out":
         return {"quantity": "clearest"}
-    if name == "integrated_gradients" and model.task in LANGUAGE_TASKS:
+    contrast = record.target is not None and record.target.against is not None
+    if name == "integrated_gradients" and model.task in LANGUAGE_TASKS and not contrast:
         return {"quantity": "probability"}
     return {}
 

@@ -161,6 +161,22 @@ def test_the_command(classifier, rows, tmp_path):
     assert 'no column "label"' in missing.output
 
 
+@pytest.mark.parametrize("option", [["--target", "negative"], ["--by", "token"], ["--unsigned"], ["--methods", "raw"]])
+def test_what_has_no_use_beside_labels_is_refused(classifier, tmp_path, option):
+    command = ["report", str(classifier), "texts.tsv", "--labels", "gold", "-o", str(tmp_path / "out.html"), *option]
+    run = CliRunner().invoke(app, command)
+    assert run.exit_code == 2
+    assert f"{option[0]} has no use beside --labels" in run.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_of_one_output_is_never_right_or_wrong(classifier, tmp_path):
+    model = BertForSequenceClassification.from_pretrained(classifier, num_labels=1, ignore_mismatched_sizes=True)
+    model = attnscope.load(model, tokenizer=BertTokenizerFast.from_pretrained(classifier))
+    with pytest.raises(attnscope.BadInput, match="no two labels to be right or wrong about"):
+        attnscope.mistakes(model, ["the film"], ["LABEL_0"])
+
+
 def test_without_time_mistakes_stand_without_words(classifier, rows):
     texts, labels = ([row[side] for row in rows] for side in (0, 1))
     result = attnscope.mistakes(str(classifier), texts, labels, budget=0)
@@ -176,6 +192,8 @@ def test_labels_go_by_name_in_any_case_or_by_number(classifier):
         assert attnscope.mistakes(str(classifier), texts, labels).accuracy == 1.0
     with pytest.raises(attnscope.BadInput, match="knows no label 'happy': it has negative, positive"):
         attnscope.mistakes(str(classifier), texts, ["happy", "1"])
+    with pytest.raises(attnscope.BadInput, match="texts must be a list, not 'a film'"):
+        attnscope.mistakes(str(classifier), "a film", "positive")
     with pytest.raises(attnscope.BadInput, match="2 texts and 1 labels"):
         attnscope.mistakes(str(classifier), texts, ["1"])
 

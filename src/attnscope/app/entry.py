@@ -131,7 +131,9 @@ class Entry:
             tell(0, 0)
             record = self.record if name in ON_WEIGHTS and self.record is not None else self.with_everything()
             try:
-                self.scores[name, by] = score(record, name, every_method()[name], self.model, by, self._options(name))
+                self.scores[name, by] = score(
+                    record, name, every_method()[name], self.model, by, self._options(name, record)
+                )
             except BadInput as lacking:
                 self.left_out[name, by] = str(lacking)
         found = tuple(self.scores[name, by] for name in methods if (name, by) in self.scores)
@@ -157,9 +159,10 @@ class Entry:
         """Whether blank-out was asked, and found nothing but noise."""
         return ("blank_out", by) in self.scores and bool(self.scores["blank_out", by].noise)
 
-    def _options(self, name: str) -> dict[str, Any]:
+    def _options(self, name: str, record: AttentionRecord) -> dict[str, Any]:
         """What a method is asked: with signs, and what of the outcome it follows."""
-        return {"signed": True} if self.model is None else {"signed": True, **quantity_options(name, self.model)}
+        followed = {} if self.model is None else quantity_options(name, self.model, record)
+        return {"signed": True, **followed}
 
 
 def describe_question(entry: Entry) -> dict[str, Any]:

@@ -181,8 +181,8 @@ def mistakes(
 def _named_as(labels: Sequence[str], model: InstrumentedModel) -> list[str]:
     """The labels as the model calls them: by name, spelled in capitals or not, or by number."""
     names = model.labels
-    if names is None:
-        raise BadInput(f"{model.name} has no labels to be right or wrong about: mistakes are of classifiers.")
+    if names is None or len(names) < 2:
+        raise BadInput(f"{model.name} has no two labels to be right or wrong about: mistakes are of classifiers.")
     known = {str(number): name for number, name in enumerate(names)}
     known |= {name.casefold(): name for name in names} | {name: name for name in names}
     strange = sorted({label for label in labels if label not in known and label.casefold() not in known})
