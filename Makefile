@@ -7,6 +7,8 @@ SHELL := /bin/bash
 
 bin := .venv/bin
 scripts := .ci/js
+# one more than the two cores of CI: browsers, clusters and processes of their own are waited for
+workers ?= 3
 prettier := $(scripts)/node_modules/.bin/prettier --config $(scripts)/package.json --log-level warn \
   src/attnscope/views/*.js src/attnscope/views/*.d.ts src/attnscope/app/client/*.js tests/views/js/*.mjs
 pip := $(bin)/python -m pip install -q --disable-pip-version-check -c constraints.txt
@@ -21,7 +23,7 @@ demo: .venv/.core ## Show what the shipped model attends to, and write report.ht
 	$(bin)/attnscope demo
 
 test: .venv/.dev chromium ## Run every test and every example of the docstrings
-	$(bin)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(bin)/python -m pytest -n $(workers) --dist loadfile --no-loadscope-reorder
 
 fuzz: .venv/.dev ## Read 100,000 mutations of real files: each must be as it should, or refused in one sentence
 	OMP_NUM_THREADS=1 $(bin)/python tests/fuzz/files.py 100000

@@ -1,8 +1,10 @@
 """Recording is isolated: other threads may call the same model meanwhile, and a fork does not hang."""
 
 import os
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -10,9 +12,20 @@ import torch
 
 import attnscope
 
-RECORDS = 1000
+RECORDS = 200
+OFTEN = 1e-5
+"""Seconds after which another thread gets its turn: five hundred times as often as by default, so that turns end anywhere."""
 
 
+@pytest.fixture
+def turns_end_often() -> Iterator[None]:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(OFTEN)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("turns_end_often")
 def test_records_are_right_while_two_threads_call_the_model(tiny: SimpleNamespace) -> None:
     inner = tiny.build("bert")
     model = attnscope.load(inner, tokenizer=tiny.tokenizer("pair"))
