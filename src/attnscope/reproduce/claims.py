@@ -221,16 +221,10 @@ def rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
     )
 
 
-def without_verdicts(claims: Iterable[Claim], rules: Iterable[Rule]) -> list[Claim]:
-    """The claims of a toy run: measured, but not judged.
-
-    Those that are derived are about equations, which hold for a toy as for any model, and keep their verdict.
-    """
-    certain = {rule.id for rule in rules if rule.kind == "derived"}
+def without_verdicts(claims: Iterable[Claim]) -> list[Claim]:
+    """The claims of a toy run: what would be measured, and none of it judged."""
     return [
-        claim
-        if claim.holds is None or claim.id in certain
-        else replace(claim, holds=None, note=f"{TOY_NOTE} {claim.note}".strip())
+        claim if claim.here == NOTHING else replace(claim, holds=None, note=f"{TOY_NOTE} {claim.note}".strip())
         for claim in claims
     ]
 

@@ -46,7 +46,7 @@ def _agreement_claim(name: str) -> Callable[[Judge], Judge]:
         says=lambda data: f"{claimed}, on {TITLES[data]}.",
         rule="at its best checkpoint it is above chance, the lower end of a 95% interval that allows for the choice of "
         "the best checkpoint",
-        paper=_in_table_5(lambda row: f"{getattr(row, pair)} (baseline {row.chance})"),
+        paper=_in_table_5(lambda row: f"{getattr(row, pair):.1f}% (baseline {row.chance:.1f}%)"),
         each=ALL,
         pair=pair,
     )
@@ -74,7 +74,7 @@ def above_chance(evidence: Evidence, data: str, pair: str) -> Finding:
         f"A model whose attention agrees with the finished one as β_uf does has learned much of {TITLES[data]}."
     ),
     rule="ξ(α, β_uf) is at least half of the way from guessing to ξ*",
-    paper=_in_table_5(lambda row: f"{row.context_attention_uniform} of {row.best}"),
+    paper=_in_table_5(lambda row: f"{row.context_attention_uniform:.1f}% of {row.best:.1f}%"),
     kind="reading",
     each=ALL,
 )
@@ -102,7 +102,7 @@ def nontrivial_context(evidence: Evidence, data: str) -> Finding:
     ),
     rule="the best A(α, α_fr) is below the best A(α, β_uf)",
     paper=lambda data: (
-        f"{TABLE_10[data]:g} against {TABLE_5[data].attention_uniform:.0f}" if data in TABLE_10 else NOT_IN_PAPER
+        f"{TABLE_10[data]:g}% against {TABLE_5[data].attention_uniform:.0f}%" if data in TABLE_10 else NOT_IN_PAPER
     ),
     each=CLASSIFIED,
 )
@@ -117,7 +117,7 @@ def frozen_below(evidence: Evidence, data: str) -> Finding:
     lambda data: f"logistic-agrees-{data}",
     says=lambda data: f"On {TITLES[data]} logistic regression agrees with β_uf as the proxy does.",
     rule=f"A(β_uf, β_log) and A(β_uf, β_px) differ by no more than {100 * ALIKE:.0f} points",
-    paper=lambda data: "{:g} (proxy), {:g} (logistic)".format(*TABLE_11[data]) if data in TABLE_11 else NOT_IN_PAPER,
+    paper=lambda data: "{:g}% (proxy), {:g}% (logistic)".format(*TABLE_11[data]) if data in TABLE_11 else NOT_IN_PAPER,
     each=CLASSIFIED,
 )
 def logistic_agrees(evidence: Evidence, data: str) -> Finding:
@@ -144,9 +144,8 @@ def rises_then_falls(evidence: Evidence) -> Finding:
         ends = [curve["agreement"].iloc[0], curve["agreement"].iloc[-1]]
         errors = [math.hypot(best["error"], curve["error"].iloc[place]) for place in (0, -1)]
         holds &= all(best["agreement"] - end > 2 * error for end, error in zip(ends, errors, strict=True))
-        shown.append(
-            f"{data} {_percent(ends[0])}, {_percent(best['agreement'])} at {int(best['step'])}, {_percent(ends[1])}"
-        )
+        peak = f"{_percent(best['agreement'])} at {int(best['step'])}"
+        shown.append(f"{TITLES[data]} {_percent(ends[0])}, {peak}, {_percent(ends[1])}")
     if not shown:
         raise Unmeasured("No data set was run.")
     return Finding("; ".join(shown), holds)
@@ -171,7 +170,8 @@ def seeds_disagree(evidence: Evidence) -> Finding:
     others.pop("sms")
     if not others:
         raise Unmeasured("No other data set was run.")
-    here = f"{own:.2f} of what is beyond chance; {', '.join(f'{name} {value:.2f}' for name, value in others.items())}"
+    compared = ", ".join(f"{TITLES[name]} {value:.0%}" for name, value in others.items())
+    here = f"{own:.0%} of what is beyond chance; {compared}"
     return Finding(here, all(own < value for value in others.values()))
 
 
@@ -184,7 +184,7 @@ def _with_one_seed(evidence: Evidence, data: str, pair: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+    return f"{share:.1%}"
 
 
 # What the paper derives, judged by numbers.

@@ -66,7 +66,7 @@ BEGUN = 1.0
 """The log-odds at the keyword rise this far above the mean before an order is read."""
 ABOUT = 0.5
 """Two log-odds are about equal where they differ by less than this share of the distance beside them."""
-LEARNS = f"accuracy of at least {LEARNED}"
+LEARNS = f"accuracy of at least {LEARNED:.0%}"
 SOME_FAIL = (
     f"at least one seed ends without an {LEARNS}, and more than with 40 of 60 words (Fisher's exact test, p < .05)"
 )
@@ -119,7 +119,7 @@ def always_fails(evidence: Evidence) -> Finding:
     """An output in a fixed other order is never learned, where copying always is."""
     best, controls = _runs(evidence, REORDERED).groupby("seed")["accuracy"].max(), _last(evidence, CONTROL)
     here = (
-        f"best accuracies {_numbers(best)} by step {_step(evidence, REORDERED)}; {_count_learned(controls)} of the "
+        f"best accuracies {_percents(best)} by step {_step(evidence, REORDERED)}; {_count_learned(controls)} of the "
         f"control by step {_step(evidence, CONTROL)}"
     )
     return Finding(here, bool((best < LEARNED).all() and (controls >= LEARNED).all()))
@@ -145,7 +145,7 @@ def same_lexical(evidence: Evidence) -> Finding:
     top = [end.loc[both, "lexical_top"] for end in ends]
     here = (
         f"log β at the right place {_numbers(right[0])} against {_numbers(right[1])}; largest there in "
-        f"{_numbers(top[0])} against {_numbers(top[1])} of the words"
+        f"{_percents(top[0])} against {_percents(top[1])} of the words"
     )
     return Finding(here, bool(((right[0] - right[1]).abs() <= SAME_LEXICAL).all()))
 
@@ -181,6 +181,10 @@ def _count_learned(accuracies: "pd.Series[float]") -> str:
 
 def _numbers(values: "pd.Series[float]") -> str:
     return ", ".join(f"{value:.2f}" for value in values)
+
+
+def _percents(shares: "pd.Series[float]") -> str:
+    return ", ".join(f"{share:.0%}" for share in shares)
 
 
 # Several heads (Figure 6).

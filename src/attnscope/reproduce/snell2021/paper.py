@@ -369,5 +369,6 @@ class Options:
 
     stages: Annotated[Any, "Which to run now, with commas between them; those done before stay in the report."] = None
     vectors: Annotated[Any, "What words begin as: a GloVe file, glove-50 (the package) or scratch."] = None
+    leave_out: Annotated[str, "Data sets that are not run, with commas between them; their claims say so."] = ""
     engine: Annotated[str, "local, or cores or ray, which spread the models to train over workers."] = "local"
     data: Annotated[Any, "Where the data sets are, before $ATTNSCOPE_DATA."] = None

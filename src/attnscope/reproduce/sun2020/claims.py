@@ -30,7 +30,7 @@ class Evidence:
         """The accuracy on test texts of each seed."""
         rows = rows_with(self.accuracies, data=data, variant=variant, scaling=scaling, penalty=penalty)
         if rows.empty:
-            raise Unmeasured(f"{data} is not run at this scale.")
+            raise Unmeasured(f"{TITLES[data]} is not run at this scale.")
         return rows.set_index("seed")["test_accuracy"]
 
     def runs(self, data: Sequence[str], variant: str, scaling: float, penalty: float = 0.0) -> "list[WordsOfRun]":
@@ -38,7 +38,8 @@ class Evidence:
         words = self.words[self.words["data"].isin(data)]
         rows = rows_with(words, variant=variant, scaling=scaling, penalty=penalty)
         if rows.empty:
-            raise Unmeasured(f"{' and '.join(data)} are not run at this scale.")
+            sets = [TITLES[name] for name in data]
+            raise Unmeasured(f"{' and '.join(sets)} {'is' if len(sets) == 1 else 'are'} not run at this scale.")
         groups = rows.groupby(["data", "seed"], sort=False)
         return [WordsOfRun(str(name), int(seed), group) for (name, seed), group in groups]
 
@@ -53,8 +54,8 @@ class WordsOfRun:
 
     @property
     def title(self) -> str:
-        """The run in few letters."""
-        return f"{self.data} seed {self.seed}"
+        """The run in few words."""
+        return f"{TITLES[self.data]} seed {self.seed}"
 
     @property
     def context_dot_output(self) -> float:
@@ -65,7 +66,7 @@ class WordsOfRun:
         """A column for the words of a kind, as far as it is known."""
         values: np.ndarray = self.table.loc[self.table["kind"] == kind, column].dropna().to_numpy(dtype=float)
         if not len(values):
-            raise Unmeasured(f"{self.title.capitalize()} has no words of the kind “{kind}”.")
+            raise Unmeasured(f"{self.title} has no words of the kind “{kind}”.")
         return values
 
     @property
@@ -85,7 +86,7 @@ EVERY = "in every seed"
 
 def _in_paper(variant: str, scaling: float) -> Callable[[str], str]:
     """The paper's accuracy at a λ against that at 10."""
-    return lambda data: " against ".join(str(accuracy_in_paper(data, variant, place)) for place in (scaling, MODERATE))
+    return lambda data: " against ".join(f"{accuracy_in_paper(data, variant, place)}%" for place in (scaling, MODERATE))
 
 
 @claim(
@@ -116,13 +117,13 @@ def falls(evidence: Evidence, data: str, scaling: float, least: float) -> Findin
     lambda data: f"dp-flat-from-lambda-10-{data}",
     says=lambda data: f"From λ = 10 on it does equally well on {TITLES[data]}.",
     rule=f"mean accuracies from 10 to 10,000 differ by no more than {FLAT:.0%}",
-    paper=lambda data: ", ".join(str(accuracy_in_paper(data, "dot", scaling)) for scaling in SCALINGS[2:]),
+    paper=lambda data: ", ".join(f"{accuracy_in_paper(data, 'dot', scaling)}%" for scaling in SCALINGS[2:]),
     each=TITLES,
 )
 def is_flat(evidence: Evidence, data: str) -> Finding:
     """How far apart the mean accuracies are from λ = 10 on."""
     means = [float(evidence.accuracy(data, "dot", scaling).mean()) for scaling in SCALINGS if scaling >= MODERATE]
-    return Finding(", ".join(f"{mean:.3f}" for mean in means), max(means) - min(means) <= FLAT)
+    return Finding(", ".join(f"{mean:.1%}" for mean in means), max(means) - min(means) <= FLAT)
 
 
 @claim(
@@ -139,7 +140,7 @@ def stays(evidence: Evidence, data: str) -> Finding:
 
 
 def _pairs(there: "Iterable[float]", here: "Iterable[float]") -> str:
-    return "; ".join(f"{100 * low:.1f} against {100 * high:.1f}" for low, high in zip(there, here, strict=True))
+    return "; ".join(f"{low:.1%} against {high:.1%}" for low, high in zip(there, here, strict=True))
 
 
 # On the scores of words (Figures 2 to 5).
@@ -230,12 +231,16 @@ def penalty_closes_gap(evidence: Evidence) -> Finding:
         return {run.seed: abs(run.gap.above - 0.5) for run in runs}, accuracy
 
     without, plain = at(0.0)
-    shown, holds = [f"without: {_numbers(without.values())}, accuracy {100 * plain:.1f}"], False
+    shown, holds = [f"without: {_percents(without.values())}, accuracy {plain:.1%}"], False
     for strength in PENALTIES:
         left, accuracy = at(strength)
         holds |= all(left[seed] <= CLOSED * without[seed] for seed in without) and accuracy >= plain - LOST
-        shown.append(f"c = {strength:g}: {_numbers(left.values())}, accuracy {100 * accuracy:.1f}")
-    return Finding("; ".join(shown), holds, "Gaps are |share of pairs with the positive word above - .5|, by seed.")
+        shown.append(f"c = {strength:g}: {_percents(left.values())}, accuracy {accuracy:.1%}")
+    return Finding(
+        "; ".join(shown),
+        holds,
+        "Gaps are how far the share of pairs with the positive word above is from 50%, by seed.",
+    )
 
 
 @claim(
@@ -321,7 +326,7 @@ def weights_follow_scores(run: WordsOfRun) -> tuple[str, bool]:
     """Of positive and negative words, those with the lower attention scores have the lower weights."""
     scores, weights = run.gap, rank_sum(run.of(POSITIVE, "weight"), run.of(NEGATIVE, "weight"))
     same = (scores.above > 0.5) == (weights.above > 0.5)
-    return f"positive above negative in {scores.above:.2f} by score, {weights.above:.2f} by weight", same
+    return f"positive above negative in {scores.above:.1%} by score, {weights.above:.1%} by weight", same
 
 
 @claim(
@@ -340,7 +345,7 @@ def relative_outlier(run: WordsOfRun) -> tuple[str, bool]:
     shares = np.exp(scores - scores.max())
     shares /= shares.sum()
     holds = bool(shares.argmax() == len(shares) - 1 and (scores < polar).all())
-    return f"scores {_numbers(scores)}, weights {_numbers(shares)}, polar median {polar:.2f}", holds
+    return f"scores {_numbers(scores)}, weights {_percents(shares)}, polar median {polar:.2f}", holds
 
 
 @claim(
@@ -357,3 +362,7 @@ def attended_at_like_frequency(run: WordsOfRun) -> tuple[str, bool]:
 
 def _numbers(values: Iterable[float]) -> str:
     return ", ".join(f"{value:.2f}" for value in values)
+
+
+def _percents(shares: Iterable[float]) -> str:
+    return ", ".join(f"{share:.0%}" for share in shares)

@@ -257,7 +257,7 @@ def links_fall_with_distance(survey: Survey) -> Finding:
     "dependency-distance",
     rule="the mean is within a factor of 1.5 of the paper's, and the share within 18 tokens at most one point of a "
     "hundred below it",
-    paper="3.89 tokens; 99.8% within 18",
+    paper="3.89 tokens; 0.998 of the links within 18",
 )
 def dependencies_are_short(survey: Survey) -> Finding:
     """Dependencies span short distances."""
@@ -266,7 +266,7 @@ def dependencies_are_short(survey: Survey) -> Finding:
     mean = float((curve["distance"] * linked).sum() / linked.sum())
     within = float(linked[curve["distance"] <= paper.REACH].sum() / linked.sum())
     return Finding(
-        f"{mean:.2f} tokens; {within:.1%} within {paper.REACH}",
+        f"{mean:.2f} tokens; {within:.3f} of the links within {paper.REACH}",
         paper.DISTANCE / FACTOR <= mean <= paper.DISTANCE * FACTOR and within >= paper.LEAST_WITHIN,
         f"Over {int(linked.sum()):,} linked pairs of tokens; all pieces of two linked words are linked.",
     )

@@ -100,7 +100,7 @@ def id_by_data(name: str) -> Callable[[str], str]:
     "sst5-accuracy",
     says="The model tells the right one of five classes in 47.5% of SST's test sentences.",
     rule=f"the mean over seeds is no more than {TOLERANCE:.0%} below",
-    paper="47.5 (SD over runs .2)",
+    paper=f"{ACCURACY} (SD over runs 0.002)",
     data="sst",
     least=ACCURACY - TOLERANCE,
 )
@@ -108,7 +108,7 @@ def id_by_data(name: str) -> Callable[[str], str]:
     "send-ccc",
     says="The model follows the valence of stories with a mean concordance of .54.",
     rule="the mean over seeds is at least .50, what people reach",
-    paper=f"{CONCORDANCE} (SD over runs .02)",
+    paper=f"{CONCORDANCE} (SD over runs 0.02)",
     data="send",
     least=0.50,
 )
@@ -230,7 +230,7 @@ def top_layer_is_even(run: SeedRun) -> tuple[str, bool]:
 @claim(
     id_by_data("some-head-specialises"),
     rule=f"{EVERY} some head brings at least {SPECIAL} times chance to words of one of the kinds",
-    paper="24% against 15% (SEND, head 4, very negative words)",
+    paper="0.24 against 0.15 (SEND, head 4, very negative words)",
     each=BOTH,
 )
 @in_every(Evidence.runs)
