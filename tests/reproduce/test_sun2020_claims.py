@@ -161,6 +161,23 @@ def test_what_is_not_run_is_not_judged():
     assert claims["polarity-signs-at-lambda-10"].holds is True
 
 
+def test_an_order_that_chance_may_give_decides_nothing():
+    level = changed("weight", POSITIVE, 1.5, data="sst", scaling=10.0, **DOT)
+    found = {claim.id: claim for claim in reproduce_sun2020.judge(level)}["weights-follow-scores"]
+    assert found.holds is None
+    assert found.note == "SST seed 2: The two kinds are not told apart by both."
+
+
+def test_who_says_it_and_how_large_it_is():
+    claims = {claim.id: claim for claim in reproduce_sun2020.judge(made())}
+    assert {name for name, claim in claims.items() if claim.kind == "own"} == {ON_WORDS[-1]}
+    assert claims["dpl-barely-affected-sst"].kind == "reading"
+    assert "the opposite" in claims["dpl-barely-affected-sst"].note, "the text does not say what the table shows"
+    assert all(claim.effect is not None and claim.n for claim in claims.values())
+    assert claims["dp-poor-at-lambda-1-sst"].effect.size == pytest.approx(0.822 - 0.744)
+    assert claims["dp-poor-at-lambda-1-sst"].n == {"seeds": 2}
+
+
 def test_sizes_that_are_equal_within_noise_decide_nothing():
     sizes = (0.30, 0.70, -0.45, -0.55)
     rows = [(share, size + share / 1000) for share in (0.5, 0.6, 0.7, 0.8, 0.9) for size in sizes]
