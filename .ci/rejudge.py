@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
+from attnscope.reproduce.abnar2020 import figures as abnar_figures
 from attnscope.reproduce.abnar2020.claims import Evidence as AbnarEvidence
 from attnscope.reproduce.abnar2020.claims import Run
 from attnscope.reproduce.claims import NOTHING, Unmeasured, claims_blocks, claims_json, details_blocks, rows_with
@@ -141,6 +142,13 @@ def drawn_of_snell2021(evidence: SnellEvidence) -> Iterator[Block]:
     yield from snell_figures._figures(evidence.tables)  # noqa: SLF001 - what the report has
 
 
+def drawn_of_abnar2020(evidence: AbnarEvidence) -> Iterator[Block]:
+    """Tables 1 to 3 as curves."""
+    yield from abnar_figures.correlation_blocks(evidence.tables["tables_1_and_2"], evidence)
+    table = evidence.tables["table_3"].rename(columns={"source": "reference"}).assign(seed=0)
+    yield from abnar_figures.sentiment_blocks(SimpleNamespace(table=lambda: table))  # type: ignore[arg-type]
+
+
 def drawn_of_sun2020(evidence: SunEvidence) -> Iterator[Block]:
     """Accuracy over λ, and V·W over the share of positive sentences."""
     words = "Means over seeds; the paper's dashed."
@@ -151,7 +159,7 @@ def drawn_of_sun2020(evidence: SunEvidence) -> Iterator[Block]:
 
 PAPERS: dict[str, tuple[Callable[[Tables], Any], Callable[[Any], Iterator[Block]]]] = {
     "vig2019": (of_vig2019, drawn_of_vig2019),
-    "abnar2020": (of_abnar2020, lambda _: iter(())),
+    "abnar2020": (of_abnar2020, drawn_of_abnar2020),
     "sun2020": (of_sun2020, drawn_of_sun2020),
     "wu2020": (of_wu2020, lambda _: iter(())),
     "snell2021": (of_snell2021, drawn_of_snell2021),
@@ -253,7 +261,8 @@ def _by_todays_rule(claim: Claim) -> Claim:
     """A verdict that rests on a head with hardly a row left is none, and links within reach are a share."""
     left = re.search(r"It rests on (\d+)% of the rows", claim.note)
     if claim.id == "far-but-sharp-head" and left is not None and int(left[1]) < 100 * AWAKE:
-        return replace(claim, holds=None, note=f"The head has {left[1]}% of its rows left. {claim.note}")
+        said = f"The head has {left[1]}% of its rows left. "
+        return replace(claim, holds=None, note=said + claim.note.replace(said, ""))
     here = re.sub(r"(\d+\.\d)% within", lambda found: f"{float(found[1]) / 100:.3f} of the links within", claim.here)
     return replace(claim, here=here)
 

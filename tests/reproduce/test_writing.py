@@ -163,7 +163,7 @@ def test_a_comparison_has_every_run(tmp_path):
         write_reproduction(tmp_path / name, DOCUMENT, same, {})
     done = compare(tmp_path, {"first": tmp_path / "one", "second": tmp_path / "two"}, "Both")
     assert [claim.holds for claim in done.claims] == [True, False, None]
-    assert done.claims[1].note == "Holds in 1 of 2 runs that measured it."
+    assert done.claims[1].note == "Holds in 1 of 2 runs that decide it."
     report = (tmp_path / "report.md").read_text()
     assert "[report](one/report.md)" in report
     assert "second" in (tmp_path / "tables" / "claims.csv").read_text()

@@ -159,7 +159,7 @@ def _summarise(of_runs: Mapping[str, Claim]) -> Claim:
         first.paper,
         "; ".join(f"{name}: {claim.here}" for name, claim in of_runs.items()) if measured else NOTHING,
         all(verdicts) if verdicts else None,
-        f"Holds in {sum(verdicts)} of {len(verdicts)} runs that measured it." if verdicts else first.note,
+        f"Holds in {sum(verdicts)} of {len(verdicts)} runs that decide it." if verdicts else first.note,
         first.kind,
         first.post_hoc,
         spread_of(claim.effect for claim in of_runs.values()),

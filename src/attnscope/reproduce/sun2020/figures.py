@@ -276,7 +276,8 @@ def accuracy_over_scaling(accuracies: pd.DataFrame) -> Plot:
                 axes.plot(paper, color=ink, linewidth=0.7, linestyle="--")
             axes.set(title=TITLES[name], ylabel="accuracy (%)")
             axes.set_xticks(range(len(SCALINGS)), labels=[f"{scaling:g}" for scaling in SCALINGS])
-        figure.supxlabel("λ", fontsize=8)
+        for axes in figure.axes[-min(2, len(sets)) :]:
+            axes.set_xlabel("λ")  # of the panels, since a name of the whole figure would be written over its legend
         legend_below(figure, figure.axes[0])
     return Plot(figure, "Accuracy on test texts by λ, mean over seeds; dashed: the paper's, of one run each.")
 
