@@ -243,7 +243,13 @@ def test_all_that_a_reproduction_lacks_is_told_at_once(tmp_path, monkeypatch):
         ("wu2020", ["sst (dev, test", "warriner (all"]),
         (
             "snell2021",
-            ["sst (test", "imdb (train, val, test", "multi30k (train.en", "or do without by --leave-out amazon"],
+            [
+                "sst (test",
+                "imdb (train, val, test",
+                "multi30k (4 files",
+                "amazon (8 files, some 4 MB",
+                "--leave-out does without",
+            ],
         ),
     ):
         result = RUNNER.invoke(app, ["reproduce", paper, "--scale", "cpu", "--out", str(out)])

@@ -48,7 +48,9 @@ def test_what_is_left_out_is_not_lacking(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path / "none"))
     snell2021 = EXPERIMENTS["snell2021"]
     put(tmp_path, *(need for need in snell2021.needs if not need.startswith("amazon")))
-    with pytest.raises(BadInput, match=r"the data set amazon \(.* or do without by --leave-out amazon\)"):
+    with pytest.raises(
+        BadInput, match=r"the data set amazon \(8 files, some 4 MB: .*; --leave-out does without data sets\."
+    ):
         plan_run(snell2021, "cpu", {"data": tmp_path})
     assert "takes some 5 hours" in plan_run(snell2021, "cpu", {"data": tmp_path, "leave_out": "amazon"})
     stages = {"data": tmp_path / "nowhere", "stages": "copying,heads"}

@@ -133,7 +133,7 @@ def _count_verdicts(claims: Sequence[Claim]) -> Iterator[str]:
     )
     if claims:
         parts = [
-            f"{true} of {len(claims)} {KINDS['paper']} {'holds' if true == 1 else 'hold'}",
+            f"{true} of {counted(len(claims), 'claim')} of the paper {'holds' if true == 1 else 'hold'}",
             f"{counted(false, 'does', 'do')} not hold",
             *([f"{counted(unknown, 'was', 'were')} not measured"] if unknown else []),
             *([f"{counted(undecided, 'has', 'have')} no verdict"] if undecided else []),

@@ -9,6 +9,7 @@ from ..errors import BadInput
 from ..numerals import counted
 from .experiment import Experiment
 
+FEW = 3
 DRAWING = {"matplotlib": "attnscope[figures]"}
 """What every paper is drawn with."""
 
@@ -23,7 +24,7 @@ def plan_run(experiment: Experiment, scale: str, given: Mapping[str, Any]) -> st
         return ""
     splits = _splits_needed(experiment, given)
     lacking = [
-        *_lacking_data(splits, given.get("data"), experiment.leaves_out),
+        *_lacking_data(splits, given.get("data")),
         *_lacking_packages(experiment),
         *experiment.lacks(scale, given),
     ]
@@ -31,7 +32,7 @@ def plan_run(experiment: Experiment, scale: str, given: Mapping[str, Any]) -> st
     if lacking:
         raise BadInput(
             f"{experiment.name} at the scale {scale} lacks {len(lacking)} of its needs, and would then take {takes}: "
-            f"{'; '.join(lacking)}."
+            f"{'; '.join(lacking)}{f'; {experiment.leaves_out} does without data sets' * bool(experiment.leaves_out)}."
         )
     return f"{experiment.name} at the scale {scale} {_list_reading(splits)}takes {takes}."
 
@@ -61,13 +62,14 @@ def _size_of(name: str) -> str:
     return "" if megabytes is None else f" {megabytes} MB"
 
 
-def _lacking_data(splits: Mapping[str, list[str]], place: Any, leaves_out: str) -> Iterator[str]:
+def _lacking_data(splits: Mapping[str, list[str]], place: Any) -> Iterator[str]:
     for name, needed in splits.items():
         if missing := [split for split in needed if split not in files_here(name, place)]:
+            # a set of many files is named as a whole, so that the sentence stays one
+            what = ", ".join(missing) if len(missing) <= FEW else f"{len(missing)} files"
             size = f", some{_size_of(name)}" if _size_of(name) else ""
             how = f"attnscope data {f'get {name}' if CORPORA[name].downloads else f'add {name} FILE'}"
-            without = f", or do without by {leaves_out} {name}" if leaves_out else ""
-            yield f"the data set {name} ({', '.join(missing)}{size}: {how}{without})"
+            yield f"the data set {name} ({what}{size}: {how})"
 
 
 def _lacking_packages(experiment: Experiment) -> Iterator[str]:
