@@ -295,6 +295,15 @@ def spread_of(effects: Iterable[Effect | None]) -> Effect | None:
     return mean_effect(known[0].of, [effect.size for effect in known]) if known else None
 
 
+def ratio(one: float, other: float) -> float:
+    """One over the other; nothing, which is no effect, where the other is zero.
+
+    >>> ratio(1.0, 2.0), ratio(1.0, 0.0)
+    (0.5, nan)
+    """
+    return float(one) / float(other) if other else math.nan
+
+
 def mean_effect(of: str, sizes: Iterable[float], of_what: str = "runs") -> Effect:
     """The mean of several sizes, between the smallest and the largest.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..claims import Effect, Finding, Unmeasured, at_chance, claim, in_every, mean_effect, rows_with, together
+from ..claims import Effect, Finding, Unmeasured, at_chance, claim, in_every, mean_effect, ratio, rows_with, together
 from .paper import LARGE, MODERATE, PENALTIES, SCALINGS, TITLES, accuracy_in_paper
 from .words import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, RankSum, rank_sum
 
@@ -161,7 +161,6 @@ NEAR_ZERO = 0.25
 """Neutral words are near zero where their median is within this share of the median of polar ones."""
 CLOSED, LOST = 0.25, 0.01
 """The share of the gap that a penalty may leave, and the accuracy that it may cost."""
-TINY = 1e-9
 APART = 10.0
 """How many times as large as with neutral words dot products among polar words are."""
 ATTENDED = (
@@ -314,7 +313,7 @@ def dot_products_apart(evidence: Evidence) -> Finding:
         like, opposite = (row["positive-positive"], row["negative-negative"]), row["positive-negative"]
         aside = max(abs(row[name]) for name in ("positive-neutral", "negative-neutral", "neutral-neutral"))
         holds &= min(like) > APART * aside and opposite < -APART * aside
-        apart.append(min(*like, -opposite) / max(aside, TINY))
+        apart.append(ratio(min(*like, -opposite), aside))
         shown.append(f"seed {row['seed']}: {like[0]:.2f}, {like[1]:.2f}, {opposite:.2f}; with neutral {aside:.3f}")
     if not shown:
         raise Unmeasured("Made-up sentences were not learned.")

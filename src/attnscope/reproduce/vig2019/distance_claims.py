@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...surveying import Survey
-from ..claims import Effect, Finding, Unmeasured, at_chance, claim
+from ..claims import Effect, Finding, Unmeasured, at_chance, claim, ratio
 from . import paper
 from .measures import (
     AT_REST,
@@ -59,7 +59,7 @@ def distance_is_greatest_at_the_end(survey: Survey) -> Finding:
         int(peak["layer"]) in deep and inside > outside,
         f"Means: {inside:.2f} tokens in {layer_names(deep)}, {outside:.2f} in the others. By the mean of the heads, "
         f"the farthest is layer {of_heads}.",
-        Effect("mean distance in the last quarter over that in the others", inside / outside),
+        Effect("mean distance in the last quarter over that in the others", ratio(inside, outside)),
         {"layers": len(layers), "sentences": int(survey.card["sentences"])},
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...surveying import Survey
-from ..claims import Effect, Finding, Unmeasured, at_chance, claim
+from ..claims import Effect, Finding, Unmeasured, at_chance, claim, ratio
 from .measures import (
     AT_REST,
     AWAKE,
@@ -103,7 +103,7 @@ def nouns_have_a_head(survey: Survey) -> Finding:
         f"{figure(best['value'], best['error'])} at {head_name(best)}, against {mean:.2f}",
         float(best["value"]) >= NOUN_LIFT * mean,
         f"{best['value'] / mean:.2f} times the mean over heads; nouns are {best['chance']:.2f} of the token pairs.",
-        Effect("its share over the mean of heads", float(best["value"] / mean)),
+        Effect("its share over the mean of heads", ratio(best["value"], mean)),
         {"heads": len(heads)},
     )
     left = rows_left(survey, best)
@@ -191,7 +191,7 @@ def early_shares_are_uniform(survey: Survey) -> Finding:
         inside <= outside / 2,
         "The spread is the standard deviation over the heads of a layer, as a share of the mean. Null attention is "
         f"{mean_over(null, early):.2f} there and {mean_over(null, set(null['layer']) - set(early)):.2f} in the others.",
-        Effect("spread there over that in the others", float(inside / outside)),
+        Effect("spread there over that in the others", ratio(inside, outside)),
         {"heads": len(tables[0]), "tags": len(used)},
     )
 
@@ -220,7 +220,7 @@ def alignment_peaks_in_the_middle(survey: Survey) -> Finding:
         f"most at layer {int(peak['layer'])} of {depth} ({figure(peak['value'], peak['error'])})",
         int(peak["layer"]) in middle and inside > max(before, behind),
         f"Means: {means}; chance is {peak['chance']:.3f}. By the mean of the heads, the most is at layer {of_heads}.",
-        Effect("mean alignment of the middle half over the larger of the others", float(inside / max(before, behind))),
+        Effect("mean alignment of the middle half over the larger of the others", ratio(inside, max(before, behind))),
         {"layers": depth, "sentences": int(survey.card["sentences"])},
     )
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...evaluation import LexiconStudy
 from ...evaluation.lexicons import NEGATIVE, POSITIVE
-from ..claims import Effect, Finding, Judge, Unmeasured, claim, in_every, mean_effect, rows_with
+from ..claims import Effect, Finding, Judge, Unmeasured, claim, in_every, mean_effect, ratio, rows_with
 from .data import SEND
 from .paper import ACCURACY, CONCORDANCE, P_GRADIENT, SPEARMAN, T_QUADRATIC
 
@@ -189,7 +189,7 @@ def heads_above_chance(run: SeedRun, tag: str) -> Finding:
     above = int((rows["share"] > rows["chance"]).sum())
     least, most, chance = rows["share"].min(), rows["share"].max(), rows["chance"].iloc[0]
     shown = f"{above} of {len(rows)} heads, {least:.3f} to {most:.3f}, chance {chance:.3f}"
-    effect = Effect("least share of a head over chance", float(least / chance))
+    effect = Effect("least share of a head over chance", ratio(least, chance))
     return Finding(shown, above == len(rows), "", effect)
 
 
