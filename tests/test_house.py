@@ -405,4 +405,4 @@ def test_a_paper_is_its_folder_and_one_line(added):
     assert "FAILED" not in out
     assert "what the last token looks at" in out
     assert "The model that is looked at." in out
-    assert "1 of 1 claim holds" in out
+    assert "1 of 1 claim of the paper holds" in out

@@ -114,9 +114,9 @@ class Log:
     def __init__(self) -> None:
         self.written = time.monotonic()
 
-    def tell(self, line: str) -> None:
-        """Write the line if it is time for one."""
-        if time.monotonic() - self.written >= SECONDS_BETWEEN_LINES and not sys.stderr.isatty():
+    def tell(self, line: str, seconds: float = SECONDS_BETWEEN_LINES) -> None:
+        """Write the line if the last one is that old."""
+        if time.monotonic() - self.written >= seconds and not sys.stderr.isatty():
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
             self.written = time.monotonic()
@@ -136,6 +136,13 @@ def tell_log(line: str) -> None:
     from .terminal import visible
 
     _log.tell(visible(line))
+
+
+def tell_stage(line: str) -> None:
+    """Where no terminal is, tell at once that long work comes to its next stage."""
+    from .terminal import visible
+
+    _log.tell(visible(line), seconds=0.0)
 
 
 @contextmanager

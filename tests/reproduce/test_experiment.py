@@ -18,7 +18,7 @@ from attnscope.commands.reproduce import PAPERS, _command_of
 from attnscope.engine import Store
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, Experiment, read_claims
-from attnscope.reproduce.claims import Evidence, Finding, Rule, Unmeasured, claim, rules_in
+from attnscope.reproduce.claims import Evidence, Finding, Rule, Unmeasured, claim, count, rules_in
 from attnscope.reproduce.document import Heading, Paragraph
 from attnscope.reproduce.experiment import Attempt, Editions, Report, command_options, scale_named
 
@@ -230,6 +230,19 @@ def test_an_experiment_is_what_it_says(paper: str):
     assert all(option.help.endswith(".") for option in command_options(experiment.options))
     assert isinstance(experiment.stages, Mapping)
     assert experiment.stages
+
+
+@pytest.mark.parametrize("paper", EXPERIMENTS)
+def test_the_committed_report_is_judged_by_the_rules_of_today(paper: str):
+    folder = Path(__file__).parents[2] / "docs" / "reproductions" / paper
+    committed, rules = read_claims(folder), EXPERIMENTS[paper].rules
+    today = [(rule.id, rule.statement, rule.paper, rule.kind, rule.post_hoc) for rule in rules]
+    stood = [(claim.id, claim.statement, claim.paper, claim.kind, claim.post_hoc) for claim in committed]
+    assert stood == today, "run python .ci/rejudge.py"
+    assert all(claim.note for claim in committed if claim.holds is None), "what has no verdict says why"
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert count(committed) in report
+    assert all(f"`{claim.id}`" in report for claim in committed)
 
 
 @pytest.mark.parametrize("paper", EXPERIMENTS)

@@ -156,9 +156,26 @@ def test_what_is_not_run_is_not_judged():
     )
     claims = {claim.id: claim for claim in reproduce_sun2020.judge(only)}
     assert claims["dp-poor-at-lambda-1-imdb"].holds is None
-    assert "imdb is not run at this scale" in claims["dp-poor-at-lambda-1-imdb"].note
+    assert "IMDB is not run at this scale" in claims["dp-poor-at-lambda-1-imdb"].note
     assert claims["label-tokens-attended-20news2"].holds is None
     assert claims["polarity-signs-at-lambda-10"].holds is True
+
+
+def test_an_order_that_chance_may_give_decides_nothing():
+    level = changed("weight", POSITIVE, 1.5, data="sst", scaling=10.0, **DOT)
+    found = {claim.id: claim for claim in reproduce_sun2020.judge(level)}["weights-follow-scores"]
+    assert found.holds is None
+    assert found.note == "SST seed 2: The two kinds are not told apart by both."
+
+
+def test_who_says_it_and_how_large_it_is():
+    claims = {claim.id: claim for claim in reproduce_sun2020.judge(made())}
+    assert {name for name, claim in claims.items() if claim.kind == "own"} == {ON_WORDS[-1]}
+    assert claims["dpl-barely-affected-sst"].kind == "reading"
+    assert "the opposite" in claims["dpl-barely-affected-sst"].note, "the text does not say what the table shows"
+    assert all(claim.effect is not None and claim.n for claim in claims.values())
+    assert claims["dp-poor-at-lambda-1-sst"].effect.size == pytest.approx(0.822 - 0.744)
+    assert claims["dp-poor-at-lambda-1-sst"].n == {"seeds": 2}
 
 
 def test_sizes_that_are_equal_within_noise_decide_nothing():
@@ -174,11 +191,12 @@ def test_sizes_that_are_equal_within_noise_decide_nothing():
 
 def test_accuracies_have_the_unit_of_the_paper_and_what_is_missing_is_a_sentence():
     claims = {claim.id: claim for claim in reproduce_sun2020.judge(made())}
-    assert all(float(figure) > 1 for figure in claims["dp-poor-at-lambda-1-sst"].here.split("; ")[0].split(" against "))
+    assert claims["dp-poor-at-lambda-1-sst"].here == "74.4% against 82.2%; 74.4% against 82.2%"
+    assert claims["dp-poor-at-lambda-1-sst"].paper == "74.4% against 82.2%"
     table = words()
     bare = replace(made(), words=table[table["kind"] != OUTLIER])
     note = {claim.id: claim.note for claim in reproduce_sun2020.judge(bare)}["relative-weight-outlier"]
-    assert note == "The words of “is this progress” are not all in the texts of sst seed 1."
+    assert note == "The words of “is this progress” are not all in the texts of SST seed 1."
 
 
 def test_a_stronger_penalty_that_costs_accuracy_does_not_count():

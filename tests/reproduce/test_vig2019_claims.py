@@ -237,6 +237,30 @@ def test_a_head_that_rests_nearly_always_has_no_entropy(paper_tables, survey_fro
     assert one_claim("far-but-sharp-head", survey_from(paper_tables)).holds is None
 
 
+@pytest.mark.parametrize(("claim", "head"), [("far-but-sharp-head", (11, 11)), ("nouns-head-share", (9, 0))])
+def test_a_head_with_hardly_a_row_left_decides_nothing(claim, head, paper_tables, survey_from):
+    entropy = paper_tables["entropy"]
+    entropy.loc[at(entropy, *head), "rows_share"] = 0.01
+    found = one_claim(claim, survey_from(paper_tables))
+    assert found.holds is None
+    assert found.note.startswith("The head has 1.0% of its rows left.")
+    assert found.here != "–"
+    assert found.post_hoc
+    entropy.loc[at(entropy, *head), "rows_share"] = 0.06
+    assert one_claim(claim, survey_from(paper_tables)).holds is True
+
+
+def test_effects_are_the_figures(paper_tables, survey_from):
+    claims = {claim.id: claim for claim in reproduce_vig2019.judge(survey_from(paper_tables))}
+    assert all(claim.effect is not None and claim.n for claim in claims.values())
+    distance = paper_tables["distance"]["value"]
+    assert claims["distance-sd"].effect.size == pytest.approx(distance.std(ddof=1), rel=0.02)
+    assert claims["distance-sd"].effect.low < claims["distance-sd"].effect.size < claims["distance-sd"].effect.high
+    assert claims["distance-sd"].n == {"heads": 144}
+    assert claims["null-attention-share"].effect.size == pytest.approx(paper_tables["null_attention"]["value"].mean())
+    assert {claim.kind for claim in claims.values()} == {"paper"}
+
+
 def test_a_rare_tag_is_not_judged(paper_tables, survey_from):
     speech = paper_tables["part_of_speech"]
     speech.loc[speech["tag"] == "VERB", "chance"] = 0.0005

@@ -42,7 +42,9 @@ def test_the_smoke_run_writes_everything(smoke):
     done, seen = smoke
     assert seen
     claims = json.loads((done.folder / "claims.json").read_text())
-    assert [set(claim) for claim in claims] == [{"id", "statement", "paper", "here", "holds", "note"}] * 21
+    assert [set(claim) for claim in claims] == [
+        {"id", "statement", "paper", "here", "holds", "note", "kind", "post_hoc", "effect", "n"}
+    ] * 21
     assert {claim["holds"] for claim in claims} == {None}, "a toy run gives no verdict"
     assert all(claim["note"] for claim in claims)
     assert any(claim["note"].startswith("A toy run: this is what would be measured") for claim in claims)

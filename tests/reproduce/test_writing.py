@@ -1,7 +1,10 @@
 """What experiments share: claims as JSON, the report as Markdown and as a page, and several runs side by side."""
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -10,7 +13,17 @@ from attnscope.cli import app
 from attnscope.commands.reproduce import PAPERS
 from attnscope.errors import BadInput
 from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
-from attnscope.reproduce.claims import TOY_NOTE, Finding, Rule, claims_blocks, claims_json, count, without_verdicts
+from attnscope.reproduce.claims import (
+    TOY_NOTE,
+    Effect,
+    Finding,
+    claims_blocks,
+    claims_json,
+    count,
+    details_blocks,
+    in_every,
+    without_verdicts,
+)
 from attnscope.reproduce.document import (
     Code,
     Document,
@@ -56,24 +69,60 @@ def test_a_folder_without_claims_is_refused(tmp_path):
         read_claims(tmp_path)
 
 
-def test_the_count_is_a_sentence():
-    assert count([TRUE, FALSE, UNKNOWN, TRUE]) == "2 of 4 claims hold, 1 does not hold, 1 was not measured"
+def test_the_count_is_of_what_the_paper_says_with_the_others_beside():
+    own, reading = (replace(claim, kind=kind) for claim, kind in ((TRUE, "own"), (FALSE, "reading")))
+    undecided = replace(TRUE, holds=None)
+    said = "2 of 4 claims of the paper hold, 1 does not hold, 1 was not measured"
+    assert count([TRUE, FALSE, UNKNOWN, TRUE]) == said
+    beside = "0 of 1 readings of its tables, 1 of 2 of our own"
+    others = [own, reading, replace(own, holds=False)]
+    assert count([TRUE, FALSE, *others, UNKNOWN, TRUE]) == f"{said}; beside them {beside}"
+    assert count([TRUE, undecided]) == "1 of 2 claims of the paper holds, 0 do not hold, 1 has no verdict"
+    assert count([undecided, UNKNOWN]) == "no claim is judged: 1 was measured and 1 not"
 
 
-def test_a_toy_run_shows_what_it_measured_and_judges_nothing_but_equations():
-    kinds = {"a-b": "paper", "c-d": "derived", "e-f": "paper"}
-    rules = [Rule(name, "It is.", "it is", "1", kind, lambda _: Finding("", None)) for name, kind in kinds.items()]
-    found = without_verdicts([TRUE, FALSE, UNKNOWN], rules)
-    assert [claim.holds for claim in found] == [None, False, None]
-    assert [claim.verdict for claim in found] == ["no verdict", "does not hold", "not measured"]
-    assert (found[0].here, found[0].note) == (TRUE.here, TOY_NOTE)
-    assert found[1:] == [FALSE, UNKNOWN]
-    assert count(found) == "0 of 3 claims hold, 1 does not hold, 1 was not measured, 1 has no verdict"
+def test_claims_say_who_says_it_how_large_it_is_and_of_how_many(tmp_path):
+    large = Effect("accuracy", 0.475, 0.47, 0.48, "95%")
+    found = replace(TRUE, kind="reading", post_hoc=True, effect=large, n={"seeds": 2, "words": 5262})
+    (tmp_path / "claims.json").write_text(claims_json([found]))
+    assert read_claims(tmp_path) == (found,)
+    (row,) = json.loads(claims_json([found]))
+    assert (row["kind"], row["post_hoc"], row["effect"]["low"], row["n"]["words"]) == ("reading", True, 0.47, 5262)
+    old = {name: row[name] for name in ("id", "statement", "paper", "here", "holds", "note")}
+    (tmp_path / "claims.json").write_text(json.dumps([old]))
+    assert read_claims(tmp_path) == (TRUE,), "claims of an earlier version are read too"
+    told = markdown_of(Document("A", details_blocks([found])), {})
+    assert "Said by our reading of its tables. The rule was changed or added after results had been seen." in told
+    assert r"Effect: accuracy 0.475 \[0.47, 0.48\] (95%). Of 2 seeds, 5,262 words." in told
+
+
+def test_one_run_that_fails_decides_and_one_that_does_not_leaves_it_open():
+    runs = {"one": (True, 0.2), "two": (None, 0.4), "three": (False, 0.9)}
+
+    def judge(run) -> Finding:
+        holds, size = runs[run.title]
+        return Finding(str(size), holds, "" if holds else "Why.", Effect("size", size))
+
+    def found(*names: str) -> Finding:
+        return in_every(lambda _: [SimpleNamespace(title=name) for name in names])(judge)(None)
+
+    assert [found(*names).holds for names in (["one"], ["one", "two"], ["one", "two", "three"])] == [True, None, False]
+    assert found("one", "two").note == "two: Why."
+    assert str(found("one", "two").effect) == "size 0.3 [0.2, 0.4] (range of 2 runs)"
+    assert found("one", "two").n == {"runs": 2}
+
+
+def test_a_toy_run_shows_what_it_measured_and_judges_nothing():
+    found = without_verdicts([TRUE, FALSE, UNKNOWN])
+    assert [claim.verdict for claim in found] == ["no verdict", "no verdict", "not measured"]
+    assert [claim.holds for claim in found] == [None] * 3
+    assert [claim.here for claim in found] == [TRUE.here, FALSE.here, UNKNOWN.here]
+    assert [claim.note for claim in found] == [TOY_NOTE, f"{TOY_NOTE} Quite.", UNKNOWN.note]
 
 
 def test_tables_and_summaries_say_the_sentence_and_keep_the_name(tmp_path):
     document = Document("A", claims_blocks([TRUE, UNKNOWN]))
-    assert "| It is so. `a-b` | 0.42 | 0.40 ± 0.01 | <strong>holds</strong> |" in markdown_of(document, {})
+    assert "| It is so. `a-b` | the paper | 0.42 | 0.40 ± 0.01 | <strong>holds</strong> |" in markdown_of(document, {})
     said = write_reproduction(tmp_path, document, [TRUE, UNKNOWN], {}).summary()
     assert "It is so. (a-b): holds\n    paper  0.42\n    here   0.40 ± 0.01" in said
     assert "Who knows? (e-f): not measured. Nobody measured it." in said
@@ -114,7 +163,7 @@ def test_a_comparison_has_every_run(tmp_path):
         write_reproduction(tmp_path / name, DOCUMENT, same, {})
     done = compare(tmp_path, {"first": tmp_path / "one", "second": tmp_path / "two"}, "Both")
     assert [claim.holds for claim in done.claims] == [True, False, None]
-    assert done.claims[1].note == "Holds in 1 of 2 runs that measured it."
+    assert done.claims[1].note == "Holds in 1 of 2 runs that decide it."
     report = (tmp_path / "report.md").read_text()
     assert "[report](one/report.md)" in report
     assert "second" in (tmp_path / "tables" / "claims.csv").read_text()

@@ -103,6 +103,17 @@ def test_a_head_that_gives_no_more_than_chance_does_not_specialise():
     assert found["some-head-specialises"] is False
 
 
+def test_who_says_it_and_how_large_it_is():
+    claims = {claim.id: claim for claim in reproduce_wu2020.judge(made(score=0.465))}
+    assert {claim.id for claim in claims.values() if claim.kind == "own"} == {
+        f"lat-quadratic-survives-length-correction{data}" for data in ("", "-send")
+    }
+    assert claims["top-layer-spreads-evenly"].kind == "reading"
+    assert str(claims["sst5-accuracy"].effect) == "accuracy 0.47 [0.465, 0.475] (range of 2 seeds)"
+    assert claims["sst5-accuracy"].n == {"seeds": 2}
+    assert claims["lat-quadratic-positive-sst"].effect.size == pytest.approx(7.04)
+
+
 def test_without_send_its_claims_are_not_judged():
     claims = [claim for claim in reproduce_wu2020.judge(replace(made(), stories=())) if "send" in claim.id]
     assert len(claims) == 11

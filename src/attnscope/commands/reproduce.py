@@ -3,15 +3,13 @@
 import ast
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ..corpora import CORPORA, files_here
 from ..errors import BadInput
 from ..progress import quiet_libraries, told_in_log, working
 from .answering import AsJson, resumable, say
@@ -26,7 +24,7 @@ PAPERS = tuple(sorted(_FOLDERS, key=lambda name: (name[-4:], name)))
 Scale = Annotated[
     str,
     typer.Option(
-        help="smoke (seconds, a toy model: a trial), cpu (an hour or so; snell2021 four), paper (as published)."
+        help="smoke (seconds, a toy model: a trial), cpu (what it needs and takes is told first), paper (as published)."
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="The folder to write; named after the paper by default.")]
@@ -86,6 +84,7 @@ def _reproduce() -> None:
 def _command_of(experiment: "Experiment") -> Callable[..., None]:
     """A function whose parameters are the options of a paper, as typer reads them."""
     from ..reproduce.experiment import command_options
+    from ..reproduce.needs import plan_run
 
     @resumable()
     def run(
@@ -93,8 +92,8 @@ def _command_of(experiment: "Experiment") -> Callable[..., None]:
     ) -> None:
         options = {name: value for name, value in given.items() if value != defaults[name]}
         # what a run that goes on has built already it needs no more
-        if scale in experiment.needs_at and not resume:
-            _check_needs(experiment, scale, options)
+        if not resume and (plan := plan_run(experiment, scale, options)):
+            say(plan, err=True)
         with quiet_libraries(), told_in_log(f"Reproducing {experiment.name}"):
             result = experiment(out or Path(experiment.name), scale=scale, resume=resume, **options)
         if as_json:
@@ -117,36 +116,3 @@ def _command_of(experiment: "Experiment") -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {name: hint for name, (hint, _) in hints.items()}
     return run
-
-
-def _check_needs(experiment: "Experiment", scale: str, given: Mapping[str, Any]) -> None:
-    """Refuse a run that lacks something, with all that it lacks, so that one errand is enough."""
-    lacking = [
-        *_lacking_data(experiment, given),
-        *_lacking_packages(experiment),
-        *experiment.lacks(scale, given),
-    ]
-    if lacking:
-        raise BadInput(
-            f"{experiment.name} at the scale {scale} lacks {len(lacking)} of its needs: {'; '.join(lacking)}."
-        )
-
-
-def _lacking_data(experiment: "Experiment", given: Mapping[str, Any]) -> Iterator[str]:
-    replaced = {name for option, names in experiment.replaces.items() if option in given for name in names}
-    splits: dict[str, list[str]] = {}
-    for need in experiment.needs:
-        name, _, split = need.partition(":")
-        if name not in replaced and split not in files_here(name, given.get("data")):
-            splits.setdefault(name, []).append(split)
-    for name, missing in splits.items():
-        entry = CORPORA[name]
-        how = f"attnscope data get {name}" if entry.downloads else f"attnscope data add {name} FILE"
-        size = "" if entry.megabytes is None else f", some {entry.megabytes} MB"
-        yield f"the data set {name} ({', '.join(missing)}{size}: {how})"
-
-
-def _lacking_packages(experiment: "Experiment") -> Iterator[str]:
-    for package, extra in {"matplotlib": "attnscope[figures]", **experiment.packages}.items():
-        if find_spec(package) is None:
-            yield f"the package {package} (pip install '{extra}')"

@@ -160,6 +160,7 @@ CORPORA = {
         source="https://github.com/multi30k/dataset",
         rows={split: _CAPTIONED[split.partition(".")[0]] for split in _CAPTIONS},
         downloads={split: Download(f"{_MULTI30K}/{split}.gz") for split in _CAPTIONS},
+        megabytes=2,
     ),
     "20news": Dataset(
         files={split: f"{split}.jsonl.gz" for split in ("train", "test")},
@@ -193,6 +194,7 @@ CORPORA = {
         row='"[1-4]",',
         layout="the official page has the whole corpus; the classes and the test part are those of Zhang et al. 2015",
         labels=Labels("news", {"1": "world", "2": "sports", "3": "business", "4": "technology"}),
+        megabytes=1,
     ),
     "amazon": Dataset(
         files={split: f"{split}.review.gz" for split in _REVIEWS},
@@ -204,6 +206,7 @@ CORPORA = {
         row="<review>",
         downloads={split: Download(_AMAZON, _amazon_member(split)) for split in _REVIEWS},
         labels=Labels("tagged reviews", _POLARITY),
+        megabytes=4,
     ),
     "sms_spam": Dataset(
         files={"all": "SMSSpamCollection.gz"},
@@ -215,6 +218,7 @@ CORPORA = {
         row="(ham|spam)\t",
         downloads={"all": Download(_SMS, "SMSSpamCollection")},
         labels=Labels("tagged lines", {"ham": "ham", "spam": "spam"}),
+        megabytes=1,
     ),
     "warriner": Dataset(
         files={"all": "ratings.csv.gz"},

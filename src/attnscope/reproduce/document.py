@@ -188,7 +188,7 @@ figcaption { color: var(--quiet); font-size: 14px; line-height: 20px; margin-top
 img { display: block; max-width: 100%; height: auto; background: #ffffff; border: 1px solid var(--line);
   padding: 12px; box-sizing: border-box; }
 /* drawn for paper: in the dark, light and dark change places and every colour keeps its hue */
-@media (prefers-color-scheme: dark) { img { filter: invert(0.93) hue-rotate(180deg); } }
+@media (prefers-color-scheme: dark) { img { border-color: #ffffff; filter: invert(0.93) hue-rotate(180deg); } }
 .scroll { overflow-x: auto; margin: 16px 0; } table { border-collapse: collapse; font-size: 14px; line-height: 20px; }
 th, td { text-align: start; vertical-align: baseline; padding: 6px 16px 6px 0; border-bottom: 1px solid var(--line);
   min-width: 4em; overflow-wrap: normal; }

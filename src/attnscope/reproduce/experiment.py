@@ -6,7 +6,7 @@ shows the smallest one.
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
@@ -18,6 +18,7 @@ import pandas as pd
 
 from ..engine import RECIPE, Store, checked_folder
 from ..errors import BadInput
+from ..progress import tell_stage
 from .claims import CLAIMS, Claim, Rule, claims_blocks, details_blocks, without_verdicts
 from .document import Block, Document, Figure, Heading, Paragraph, Table
 from .writing import Reproduction, compare, write_reproduction
@@ -111,6 +112,12 @@ class Experiment:
     """The scales at which it is checked beforehand that nothing is missing."""
     replaces: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Which of them an option of the user stands in for."""
+    spares: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _given: ()
+    """Which of them the options given leave out."""
+    leaves_out: str = ""
+    """The option by which the user does so."""
+    takes: Mapping[str, str] = field(default_factory=dict)
+    """How long a scale took where it was measured, in words."""
     packages: Mapping[str, str] = field(default_factory=dict)
     """What must be installed beyond a trial: the package, and the extra that brings it."""
     lacks: Callable[[str, Mapping[str, Any]], Iterator[str]] = lambda _scale, _given: iter(())
@@ -140,7 +147,8 @@ class Experiment:
         attempt.stages = tuple(name for name in self.stages if name in (*attempt.stages, *done))
         store = Store(attempt.folder, WHAT, self.prepare(attempt)).begin()
         with _nothing_left_of_bad_input(attempt.folder):
-            for name in attempt.stages:
+            for number, name in enumerate(attempt.stages, start=1):
+                tell_stage(f"{self.name}, stage {number} of {len(attempt.stages)}: {name.replace('_', ' ')}")
                 attempt.results[name] = self.stages[name](attempt)
         store.keep(DONE, list(attempt.stages))
         evidence = self.evidence(attempt)
@@ -174,7 +182,7 @@ class Experiment:
         report = self.report(attempt, evidence)
         claims = self.judge(evidence)
         if report.caution:
-            claims = without_verdicts(claims, self.rules)
+            claims = without_verdicts(claims)
         versions = ", ".join(f"{name} {version(name)}" for name in ("attnscope", "torch", "transformers"))
         facts = {"paper": self.title, **report.facts, "versions": versions}
         blocks = [

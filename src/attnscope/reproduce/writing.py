@@ -10,7 +10,7 @@ import pandas as pd
 from ..errors import BadInput
 from ..files import written_atomically
 from ..views.printing import Plot
-from .claims import CLAIMS, NOTHING, Claim, claims_json, count, name_claim, read_claims, verdict_words
+from .claims import CLAIMS, NOTHING, Claim, claims_json, count, name_claim, read_claims, spread_of, verdict_words
 from .document import Block, Document, Figure, Heading, Link, Paragraph, Table, Words, markdown_of, page_of, under
 
 REPORT, PAGE, TABLES, FIGURES = "report.md", "report.html", "tables", "figures"
@@ -35,7 +35,8 @@ class Reproduction:
     def summary(self) -> str:
         """What each claim has come to, the paper's figure above ours, and how many hold."""
         lines = [f"{claim.claimed} ({claim.id}): {claim.verdict}{self._figures(claim)}" for claim in self.claims]
-        last = [f"{count(self.claims).capitalize()}.", *([self.caution] if self.caution else [])]
+        said = count(self.claims)
+        last = [f"{said[:1].upper()}{said[1:]}.", *([self.caution] if self.caution else [])]
         return "\n".join([self.title, *lines, *last])
 
     def _figures(self, claim: Claim) -> str:
@@ -133,7 +134,14 @@ def compare(
         *details,
     ]
     table = pd.DataFrame(
-        {"claim": claim.id, "run": name, "paper": claim.paper, "here": claim.here, "verdict": claim.verdict}
+        {
+            "claim": claim.id,
+            "kind": claim.kind,
+            "run": name,
+            "paper": claim.paper,
+            "here": claim.here,
+            "verdict": claim.verdict,
+        }
         for name, of_run in claims.items()
         for claim in of_run
     ).sort_values("claim", kind="stable")
@@ -151,7 +159,11 @@ def _summarise(of_runs: Mapping[str, Claim]) -> Claim:
         first.paper,
         "; ".join(f"{name}: {claim.here}" for name, claim in of_runs.items()) if measured else NOTHING,
         all(verdicts) if verdicts else None,
-        f"Holds in {sum(verdicts)} of {len(verdicts)} runs that measured it." if verdicts else first.note,
+        f"Holds in {sum(verdicts)} of {len(verdicts)} runs that decide it." if verdicts else first.note,
+        first.kind,
+        first.post_hoc,
+        spread_of(claim.effect for claim in of_runs.values()),
+        {"runs": len(of_runs)},
     )
 
 

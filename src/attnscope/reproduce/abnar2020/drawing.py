@@ -217,7 +217,7 @@ def figures_of(examples: Sequence[Example]) -> list[Block]:
     words = (
         f", judged {examples[0].verdict}. In the paper raw attention tells positions apart only in the first couple"
         " of layers and is rather uniform above, while rollout and flow become more distinctive the higher the"
-        " layer, and the residual connection fades. Look for even grey in the upper rows of (a), for a few dark"
+        " layer, and the residual connection fades. Look for even rows in the upper part of (a), for a few strong"
         " columns there in (b) and (c), and for lowest rows of (b) and (c) that are the same: they are raw"
         " attention with the residual connection, the straight lines down."
     )
@@ -240,7 +240,7 @@ def _map_blocks(examples: Sequence[Example]) -> Iterator[Block]:
         ),
         "The same beside rollout and flow. In the paper both weigh the subject and the attractor of the second example"
         " (article, systems), and in the third, misjudged, a noun that is not the subject (NNS); rollout is the more"
-        " focused, flow spreads over the set of words that matter. Look for the columns that stay dark up to the"
+        " focused, flow spreads over the set of words that matter. Look for the columns that stay strong up to the"
         " highest layer, and whether they are the subject, an attractor, or [CLS] and the verb's slot themselves.",
     )
     changed = {

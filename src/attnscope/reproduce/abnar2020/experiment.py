@@ -51,6 +51,7 @@ reproduce_abnar2020 = Experiment(
     replaces={"corpus": ("ud_ewt", "wikitext2", "imdb")},
     packages={"conllu": "attnscope[syntax]", "spacy": "attnscope[syntax]"},
     lacks=_lacks,
+    takes={"cpu": "some 90 minutes on two cores"},
 )
 """Tables 1 to 3, Figures 1 to 4 and every claim: three seeds on verbs of real text, tested on Linzen's subset ("cpu"),
 or on Linzen's own file, given as `corpus` ("paper")."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from scipy.stats import fisher_exact
+from scipy.stats import binomtest, fisher_exact
 
 from .. import claims as shared
-from ..claims import Finding, Unmeasured, claim, rows_with
+from ..claims import Effect, Finding, Unmeasured, claim, mean_effect, rows_with
+from .paper import NOT_RUN, TITLES
 
 # What the claims are judged on: the tables that each stage gives, by their names.
 
@@ -35,9 +36,8 @@ class Evidence(shared.Evidence):
 
     def curve(self, data: str, pair: str, seeds: str = "two") -> pd.DataFrame:
         """An agreement on validation data over the checkpoints of training."""
-        reason = self.missing.get(data, f"{data} was not run.")
         labels = {"data": data, "pair": pair, "part": "validation", "seeds": seeds}
-        return self.rows(reason, "agreements", **labels).sort_values("step")
+        return self.rows(self._why_not(data), "agreements", **labels).sort_values("step")
 
     def best(self, data: str, pair: str, seeds: str = "two") -> "pd.Series[float]":
         """The checkpoint at which an agreement is highest, as the paper reports it."""
@@ -46,9 +46,14 @@ class Evidence(shared.Evidence):
 
     def context(self, data: str, pair: str) -> "pd.Series[float]":
         """ξ of an agreement on validation data, by accuracy."""
-        reason = self.missing.get(data, f"{data} was not run.")
         labels = {"pair": pair, "seeds": "two", "part": "validation", "by": "agreement", "measure": "accuracy"}
-        return self.rows(reason, "contexts", data=data, **labels).iloc[0]
+        return self.rows(self._why_not(data), "contexts", data=data, **labels).iloc[0]
+
+    def _why_not(self, data: str) -> str:
+        """Why there is nothing of a data set."""
+        if data in NOT_RUN:
+            return f"{NOT_RUN[data]} is not run: it is no data set of attnscope yet."
+        return self.missing.get(data, f"{TITLES[data]} was not run.")
 
 
 CONTROL, REORDERED = "choice", "reordered"
@@ -66,7 +71,7 @@ BEGUN = 1.0
 """The log-odds at the keyword rise this far above the mean before an order is read."""
 ABOUT = 0.5
 """Two log-odds are about equal where they differ by less than this share of the distance beside them."""
-LEARNS = f"accuracy of at least {LEARNED}"
+LEARNS = f"accuracy of at least {LEARNED:.0%}"
 SOME_FAIL = (
     f"at least one seed ends without an {LEARNS}, and more than with 40 of 60 words (Fisher's exact test, p < .05)"
 )
@@ -83,7 +88,7 @@ def always_learns(evidence: Evidence) -> Finding:
     """Copying is learned by every seed where each sequence has 40 of 60 words."""
     last = _last(evidence, CONTROL)
     here = f"{_count_learned(last)}, at step {_step(evidence, CONTROL)}"
-    return Finding(here, bool((last >= LEARNED).all()), _when(evidence, CONTROL))
+    return Finding(here, bool((last >= LEARNED).all()), _when(evidence, CONTROL), *_learning(last))
 
 
 @claim(
@@ -107,7 +112,7 @@ def sometimes_fails(evidence: Evidence, task: str) -> Finding:
     here = f"{failed[0]} of {len(ends)} fail against {failed[1]} of {len(controls)}, p {p:.2g}"
     if (ends < LEARNED).all():
         here += "; that some learn is not seen"
-    return Finding(here, failed[0] > 0 and p < CERTAIN, _when(evidence, task))
+    return Finding(here, failed[0] > 0 and p < CERTAIN, _when(evidence, task), *_learning(ends))
 
 
 @claim(
@@ -119,10 +124,11 @@ def always_fails(evidence: Evidence) -> Finding:
     """An output in a fixed other order is never learned, where copying always is."""
     best, controls = _runs(evidence, REORDERED).groupby("seed")["accuracy"].max(), _last(evidence, CONTROL)
     here = (
-        f"best accuracies {_numbers(best)} by step {_step(evidence, REORDERED)}; {_count_learned(controls)} of the "
+        f"best accuracies {_percents(best)} by step {_step(evidence, REORDERED)}; {_count_learned(controls)} of the "
         f"control by step {_step(evidence, CONTROL)}"
     )
-    return Finding(here, bool((best < LEARNED).all() and (controls >= LEARNED).all()))
+    effect = mean_effect("best accuracy", best, "seeds")
+    return Finding(here, bool((best < LEARNED).all() and (controls >= LEARNED).all()), "", effect, {"seeds": len(best)})
 
 
 @claim(
@@ -145,9 +151,11 @@ def same_lexical(evidence: Evidence) -> Finding:
     top = [end.loc[both, "lexical_top"] for end in ends]
     here = (
         f"log β at the right place {_numbers(right[0])} against {_numbers(right[1])}; largest there in "
-        f"{_numbers(top[0])} against {_numbers(top[1])} of the words"
+        f"{_percents(top[0])} against {_percents(top[1])} of the words"
     )
-    return Finding(here, bool(((right[0] - right[1]).abs() <= SAME_LEXICAL).all()))
+    apart = (right[0] - right[1]).abs()
+    effect = mean_effect("difference of log β", apart, "seeds")
+    return Finding(here, bool((apart <= SAME_LEXICAL).all()), "", effect, {"seeds": len(both)})
 
 
 def _runs(evidence: Evidence, task: str) -> pd.DataFrame:
@@ -175,12 +183,23 @@ def _fewer_learn(few: "pd.Series[float]", many: "pd.Series[float]") -> float:
     return float(fisher_exact(table, alternative="greater").pvalue)
 
 
+def _learning(ends: "pd.Series[float]", of: str = "seeds") -> tuple[Effect, dict[str, int]]:
+    """The share that learns, with Wilson's interval, and of how many."""
+    learned = binomtest(int((ends >= LEARNED).sum()), len(ends))
+    low, high = learned.proportion_ci(method="wilson")
+    return Effect("share that learns", learned.statistic, float(low), float(high), "95%"), {of: len(ends)}
+
+
 def _count_learned(accuracies: "pd.Series[float]") -> str:
     return f"{int((accuracies >= LEARNED).sum())} of {len(accuracies)} learn"
 
 
 def _numbers(values: "pd.Series[float]") -> str:
     return ", ".join(f"{value:.2f}" for value in values)
+
+
+def _percents(shares: "pd.Series[float]") -> str:
+    return ", ".join(f"{share:.0%}" for share in shares)
 
 
 # Several heads (Figure 6).
@@ -194,7 +213,7 @@ def _numbers(values: "pd.Series[float]") -> str:
 def bad_heads_fail(evidence: Evidence) -> Finding:
     """A model of eight heads that each fail alone mostly fails."""
     best = _best_of_combinations(evidence, "bad")
-    return Finding(_count_learned(best), float((best < LEARNED).mean()) > 0.5)
+    return Finding(_count_learned(best), float((best < LEARNED).mean()) > 0.5, "", *_learning(best, "combinations"))
 
 
 @claim(
@@ -208,7 +227,8 @@ def good_head_suffices(evidence: Evidence) -> Finding:
     with_one, without = _best_of_combinations(evidence, "good"), _best_of_combinations(evidence, "bad")
     p = _fewer_learn(without, with_one)
     here = f"{_count_learned(with_one)} against {_count_learned(without)} without, p {p:.2g}"
-    return Finding(here, bool((with_one >= LEARNED).mean() >= MOSTLY and p < CERTAIN))
+    holds = bool((with_one >= LEARNED).mean() >= MOSTLY and p < CERTAIN)
+    return Finding(here, holds, "", *_learning(with_one, "combinations"))
 
 
 @claim(
@@ -219,7 +239,8 @@ def good_head_suffices(evidence: Evidence) -> Finding:
 def random_heads_learn(evidence: Evidence) -> Finding:
     """Eight heads at random nearly always learn."""
     best = _best_of_combinations(evidence, "random")
-    return Finding(_count_learned(best), bool((best >= LEARNED).mean() >= SURELY))
+    holds = bool((best >= LEARNED).mean() >= SURELY)
+    return Finding(_count_learned(best), holds, "", *_learning(best, "combinations"))
 
 
 def _best_of_combinations(evidence: Evidence, kind: str) -> "pd.Series[float]":
@@ -236,6 +257,7 @@ def _best_of_combinations(evidence: Evidence, kind: str) -> "pd.Series[float]":
     rule=f"so in every seed at the first check where the keyword is {BEGUN:g} above the mean; the last two are as low "
     "where they differ by less than half of the distance above",
     paper="so (Figure 7)",
+    post_hoc=True,  # how often it is checked was chosen after one seed was seen
 )
 def local_at_first(evidence: Evidence) -> Finding:
     """At first β is highest at the keyword, then one further, and as low at the end as on average (Hypothesis 2)."""
@@ -267,10 +289,12 @@ def _by_seed(evidence: Evidence) -> dict[Any, pd.DataFrame]:
 
 def _in_order(by_seed: "dict[Any, pd.Series[float]]", names: tuple[str, str, str, str]) -> Finding:
     """Whether in each seed the first is above the second, that above the third, and the fourth is about the third."""
-    shown, holds = [], True
+    shown, holds, apart = [], True, []
     for seed, row in by_seed.items():
         first, second, third, fourth = (float(row[name]) for name in names)
         holds &= first > second > third and abs(fourth - third) < ABOUT * (second - third)
+        apart.append(first - third)
         values = ", ".join(f"{name} {float(row[name]):.1f}" for name in names)
         shown.append(f"seed {seed}, step {int(row['step'])}: {values}")
-    return Finding(f"log-odds in {'; '.join(shown)}", holds)
+    effect = mean_effect(f"log-odds, {names[0]} less {names[2]}", apart, "seeds")
+    return Finding(f"log-odds in {'; '.join(shown)}", holds, "", effect, {"seeds": len(by_seed)})

@@ -1,12 +1,12 @@
 """Snell et al. (2021) as an experiment: what is checked before it begins, its stages, and what they give together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ...corpora import dataset
+from ...corpora import CORPORA, dataset
 from ...engine import engine as engine_named
 from ...errors import BadInput
 from ...lab.word_vectors import check_vectors, word_vectors
@@ -24,6 +24,8 @@ from .translation import NAME, check_sentences, run_translation
 Stage = Attempt[Scale, Options]
 NAMES = {"sms": "sms_spam"}
 """Data sets that have another name among the data sets than in tables."""
+CLASSIFIED = ("sst", "20news", "imdb", "sms_spam", "ag_news", "amazon")
+LEFT_OUT = "It was left out by --leave-out."
 
 
 def prepare(attempt: Stage) -> Mapping[str, Any]:
@@ -33,7 +35,12 @@ def prepare(attempt: Stage) -> Mapping[str, Any]:
     vectors = check_vectors(attempt.options.vectors)
     names = list(scale.classification.data) if "classification" in attempt.stages else []
     pairs = [NAME] if "translation" in attempt.stages else []
-    missing = {} if scale.toy else missing_data([*names, *pairs], data)
+    left_out = _left_out(attempt.options.leave_out)
+    if unknown := [name for name in left_out if name not in (*CLASSIFIED, NAME)]:
+        raise BadInput(f"There is no data set {unknown[0]!r} to leave out: choose of {', '.join((*CLASSIFIED, NAME))}.")
+    missing = {name: LEFT_OUT for name in (*names, *pairs) if NAMES.get(name, name) in left_out}
+    if not scale.toy:
+        missing |= missing_data([name for name in (*names, *pairs) if name not in missing], data)
     folder = attempt.folder / "classification"
     texts = {name: read_texts(folder, name, scale.classification, data) for name in names if name not in missing}
     if vectors is not None:
@@ -42,6 +49,19 @@ def prepare(attempt: Stage) -> Mapping[str, Any]:
         check_sentences(scale.translation, data)
     attempt.results |= {"missing": missing, "vectors": vectors, "texts": texts}
     return {"scale": attempt.scale_name, "vectors": None if vectors is None else Path(vectors).name}
+
+
+def _left_out(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def spare_data(given: Mapping[str, Any]) -> Iterator[str]:
+    """The data sets that are left out, and those of stages that are not run."""
+    yield from _left_out(given.get("leave_out", ""))
+    stages = given.get("stages")
+    if stages is not None:
+        yield from () if "classification" in stages else CLASSIFIED
+        yield from () if "translation" in stages else (NAME,)
 
 
 def missing_data(names: Iterable[str], data: str | Path | None) -> dict[str, str]:
@@ -98,10 +118,18 @@ reproduce_snell2021 = Experiment(
     evidence=evidence_of,
     rules=rules_in(claims, agreement_claims),
     report=report_of,
+    needs=(
+        *(f"{name}:{split}" for name in CLASSIFIED for split in CORPORA[name].files if (name, split) != ("sst", "dev")),
+        *(f"{NAME}:{part}.{language}" for part in ("train", "val") for language in ("en", "de")),
+    ),
+    spares=spare_data,
+    leaves_out="--leave-out",
+    takes={"cpu": "some 5 hours on two cores"},
 )
 """Figures 3, 6 and 7, Tables 2 to 11 and every claim, the stages in the order of what matters most.
 
-A data set that is not found is left out, and its claims say so. Each training is kept, so that stages may be run one
+The command line asks for every data set that is not left out by name; a call from Python leaves out what is not found,
+and its claims say so. Each training is kept, so that stages may be run one
 after the other with `resume`: the report has all that are done. Words of texts begin at random unless vectors are
 named, as they do in the authors' code.
 """

@@ -178,10 +178,13 @@ def locality_curves(table: pd.DataFrame) -> Plot:
                 axes.plot(rows.index, rows[place], color=ink, linestyle=line, linewidth=1, label=name)
             axes.set(xlabel="steps")
             axes.locator_params(axis="x", integer=True)
-        figure.axes[0].set(ylabel="log-odds γ of the positive class", title="the first steps")
+        figure.axes[0].set(ylabel="log-odds γ", title="the first steps")
         figure.axes[1].set(title="all of training")
         legend_below(figure, figure.axes[0])
-    return Plot(figure, "Log-odds by place while a keyword is learned under uniform attention, mean over seeds.")
+    return Plot(
+        figure,
+        "Log-odds γ of the positive class by place while a keyword is learned under uniform attention: means of seeds.",
+    )
 
 
 def agreement_curves(table: pd.DataFrame) -> Plot:

@@ -27,6 +27,7 @@ reproduce_sun2020 = Experiment(
         *("sst:train", "sst:dev", "sst:test", "20news:train", "20news:test"),
         *("imdb:train", "imdb:val", "imdb:test"),
     ),
+    takes={"cpu": "some 90 minutes on two cores"},
 )
 """Tables 1 and 2, Figures 2 to 5, the made-up sentences and every claim, and the two steps that the paper names next.
 

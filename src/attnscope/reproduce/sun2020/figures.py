@@ -113,7 +113,7 @@ def _table_2(accuracies: pd.DataFrame) -> Iterator[Block]:
                 rows.append(["", "paper", *(f"{accuracy_in_paper(data, variant, scaling)}" for scaling in SCALINGS)])
     table = Table(["", "λ =", *(f"{scaling:g}" for scaling in SCALINGS)], rows)
     figure = Figure("table_2", accuracy_over_scaling(accuracies), "Means over seeds; the paper's dashed.")
-    yield from under("Table 2: accuracy by λ", table, figure)
+    yield from under("Table 2: accuracy in percent, by λ", table, figure)
 
 
 def _score_figures(words: pd.DataFrame) -> Iterator[Block]:
@@ -184,7 +184,7 @@ def pretrained_finding(table: pd.DataFrame) -> str:
         return "No rare word has a pretrained vector."
     sentences = [sentence for rarity in (UNSEEN, SELDOM) for sentence in _gain(table, rarity)]
     right = table.groupby("beginning")["test_accuracy"].mean()
-    sentences.append(f"Test accuracy is {right[RANDOM]:.3f}, {right[PRETRAINED]:.3f} and {right[OWN_SIZE]:.3f}.")
+    sentences.append(f"Test accuracy is {right[RANDOM]:.1%}, {right[PRETRAINED]:.1%} and {right[OWN_SIZE]:.1%}.")
     sentences.append(
         "Vectors of their own size were tried after the first result was seen, which makes them a hint only."
     )
@@ -234,7 +234,7 @@ def contextual_finding(words: pd.DataFrame) -> str:
         shares, certain = [], pd.Series(True, index=words["seed"].unique())
         for first, second in pairs:
             rows = rows_with(table, first=first, second=second, score=score)
-            shares.append(f"{rows['above'].mean():.2f}")
+            shares.append(f"{rows['above'].mean():.0%}")
             certain &= (rows.set_index("seed")["p"] < CERTAIN).reindex(certain.index, fill_value=False)
         return f"{' and '.join(shares)} (p < {CERTAIN} in {int(certain.sum())} of {seeds} seeds)"
 
@@ -245,7 +245,7 @@ def contextual_finding(words: pd.DataFrame) -> str:
     return (
         f"A positive word has a higher polarity than a negative one in {polarity[0]} of pairs by its occurrences, and "
         f"in {polarity[1]} alone. Positive and negative words have more attention than neutral ones of like frequency "
-        f"in {attention[0]} of pairs by their occurrences, and in {attention[1]} alone. Test accuracy is {right:.3f}."
+        f"in {attention[0]} of pairs by their occurrences, and in {attention[1]} alone. Test accuracy is {right:.1%}."
     )
 
 
@@ -270,13 +270,14 @@ def accuracy_over_scaling(accuracies: pd.DataFrame) -> Plot:
         for axes, name in zip(grid, sets, strict=False):
             for variant, ink in zip(NAMES, CATEGORICAL, strict=False):
                 rows = rows_with(plain, data=name, variant=variant)
-                means = [rows.loc[rows["scaling"] == scaling, "test_accuracy"].mean() for scaling in SCALINGS]
+                means = [100 * rows.loc[rows["scaling"] == scaling, "test_accuracy"].mean() for scaling in SCALINGS]
                 axes.plot(means, color=ink, marker="o", markersize=2.5, linewidth=1, label=NAMES[variant])
-                paper = [accuracy_in_paper(name, variant, scaling) / 100 for scaling in SCALINGS]
+                paper = [accuracy_in_paper(name, variant, scaling) for scaling in SCALINGS]
                 axes.plot(paper, color=ink, linewidth=0.7, linestyle="--")
-            axes.set(title=TITLES[name], ylabel="accuracy")
+            axes.set(title=TITLES[name], ylabel="accuracy (%)")
             axes.set_xticks(range(len(SCALINGS)), labels=[f"{scaling:g}" for scaling in SCALINGS])
-        figure.supxlabel("λ", fontsize=8)
+        for axes in figure.axes[-min(2, len(sets)) :]:
+            axes.set_xlabel("λ")  # of the panels, since a name of the whole figure would be written over its legend
         legend_below(figure, figure.axes[0])
     return Plot(figure, "Accuracy on test texts by λ, mean over seeds; dashed: the paper's, of one run each.")
 

@@ -234,7 +234,7 @@ class RankSum:
     p: float
 
     def __str__(self) -> str:
-        return f"{self.above:.2f} (p {self.p:.2g})"
+        return f"{self.above:.1%} (p {self.p:.2g})"
 
 
 def rank_sum(first: np.ndarray, second: np.ndarray) -> RankSum:

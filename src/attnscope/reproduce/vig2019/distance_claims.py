@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 
 from ...surveying import Survey
-from ..claims import Finding, Unmeasured, claim
+from ..claims import Effect, Finding, Unmeasured, at_chance, claim, ratio
 from . import paper
 from .measures import (
+    AT_REST,
+    AWAKE,
     EITHER,
     both,
     correlation,
@@ -31,6 +33,7 @@ LOW_ENTROPY = 0.25
 ALMOST_ALL = 0.97
 LEAST_ROWS = 100
 """An entropy over fewer rows than this is not known: such a head rests nearly always."""
+INTERVAL = "95%, heads drawn again"
 FEW_ROWS = "heads whose entropy rests on fewer than 100 rows are left out"
 
 
@@ -56,6 +59,8 @@ def distance_is_greatest_at_the_end(survey: Survey) -> Finding:
         int(peak["layer"]) in deep and inside > outside,
         f"Means: {inside:.2f} tokens in {layer_names(deep)}, {outside:.2f} in the others. By the mean of the heads, "
         f"the farthest is layer {of_heads}.",
+        Effect("mean distance in the last quarter over that in the others", ratio(inside, outside)),
+        {"layers": len(layers), "sentences": int(survey.card["sentences"])},
     )
 
 
@@ -74,6 +79,8 @@ def distance_varies(survey: Survey) -> Finding:
         paper.SPREAD / FACTOR <= found <= paper.SPREAD * FACTOR,
         f"Texts have {length:.1f} tokens on average, in the paper {paper.LENGTH}: as a share of that, the spread is "
         f"{found / length:.2f} here and {paper.SPREAD / paper.LENGTH:.2f} in the paper.",
+        Effect("standard deviation over heads, in tokens", found, low, high, INTERVAL),
+        {"heads": len(values)},
     )
 
 
@@ -94,6 +101,7 @@ def _alignment(survey: Survey) -> pd.DataFrame:
     says="Heads that look far look broadly.",
     rule="r over heads is positive with p < 0.001, and at least two thirds of the paper's (0.41); " + FEW_ROWS,
     paper="r = 0.61, p < 0.001",
+    post_hoc=True,
     other_of=_known_entropy,
     r_of_paper=paper.WITH_ENTROPY,
 )
@@ -114,13 +122,18 @@ def distance_correlates(survey: Survey, other_of: Callable[[Survey], pd.DataFram
         f"r = {r:.3f}, p {'< 0.001' if p < CERTAIN else f'= {p:.3f}'}",
         p < CERTAIN and r * r_of_paper > 0 and abs(r) >= abs(r_of_paper) / FACTOR,
         f"Pearson's r over {len(xs)} heads; 95% interval {low:.2f} to {high:.2f} when the heads are drawn again.",
+        Effect("Pearson's r", r, low, high, INTERVAL),
+        {"heads": len(xs)},
     )
 
 
 @claim(
     "far-but-sharp-head",
-    rule="the head with the greatest mean distance has an entropy in the lowest quarter of the heads; " + FEW_ROWS,
+    rule="the head with the greatest mean distance has an entropy in the lowest quarter of the heads; "
+    + FEW_ROWS
+    + f", and {AT_REST}",
     paper="14.2 tokens and 0.41 nats at layer 5, head 1",
+    post_hoc=True,
 )
 def far_but_sharp(survey: Survey) -> Finding:
     """The head that looks furthest is not broad: it has one of the lowest entropies."""
@@ -131,13 +144,18 @@ def far_but_sharp(survey: Survey) -> Finding:
         raise Unmeasured("Fewer than four heads have both a distance and an entropy.")
     joint["rank"] = joint["value_entropy"].rank(method="min")
     best = joint.loc[joint["value"].idxmax()]
-    return Finding(
+    found = Finding(
         f"{figure(best['value'], best['error'])} tokens and {figure(best['value_entropy'], best['error_entropy'])} nats"
         f" at {head_name(best)}",
         bool(best["rank"] <= LOW_ENTROPY * len(joint)),
         f"Its entropy is number {int(best['rank'])} from below of {len(joint)} heads; the mean is "
         f"{joint['value_entropy'].mean():.2f}. It rests on {best['rows_share']:.0%} of the rows; the others are null.",
+        Effect("rank of its entropy as a share of the heads", float(best["rank"] / len(joint))),
+        {"heads": len(joint)},
     )
+    if best["rows_share"] < AWAKE:
+        return at_chance(found, f"The head has {best['rows_share']:.1%} of its rows left.")
+    return found
 
 
 # One head that looks at the previous token (section 5.3.2).
@@ -173,6 +191,8 @@ def previous_token_head(survey: Survey) -> Finding:
         f"{int(best['above'])} from above, its variability number {int(best['below'])} from below. The highest "
         f"alignment is {aligned['value']:.2f}, at {head_name(aligned)}, which gives {aligned['previous']:.2f} to the "
         "previous token.",
+        Effect("its share of attention to the previous token", float(best["previous"])),
+        {"heads": len(joint)},
     )
 
 
@@ -200,6 +220,8 @@ def null_attention_is_large(survey: Survey) -> Finding:
         figure(mean, float(heads["error"].mean())),
         paper.NULL / FACTOR <= mean <= paper.NULL * FACTOR,
         f"The mean over {len(heads)} heads. {_what_is_null(survey)}",
+        Effect("mean share of null attention", mean),
+        {"heads": len(heads)},
     )
 
 
@@ -217,6 +239,8 @@ def some_heads_rest(survey: Survey) -> Finding:
         f"{len(above)} of {len(heads)} heads; the most is {figure(best['value'], best['error'])} at {head_name(best)}",
         len(above) >= 2,
         _what_is_null(survey),
+        Effect("share of heads above 0.97", len(above) / len(heads)),
+        {"heads": len(heads)},
     )
 
 
@@ -250,6 +274,8 @@ def links_fall_with_distance(survey: Survey) -> Finding:
         ", ".join(figure(value, float(row.get("error", np.nan))) for value, row in zip(values, rows, strict=True)),
         all(near) and falling,
         f"It falls at every step up to a distance of {until} (in the paper up to {paper.REACH}).",
+        Effect("probability of a link of adjacent tokens", values[0]),
+        {"links": int(curve["linked"].sum())},
     )
 
 
@@ -257,7 +283,7 @@ def links_fall_with_distance(survey: Survey) -> Finding:
     "dependency-distance",
     rule="the mean is within a factor of 1.5 of the paper's, and the share within 18 tokens at most one point of a "
     "hundred below it",
-    paper="3.89 tokens; 99.8% within 18",
+    paper="3.89 tokens; 0.998 of the links within 18",
 )
 def dependencies_are_short(survey: Survey) -> Finding:
     """Dependencies span short distances."""
@@ -266,7 +292,9 @@ def dependencies_are_short(survey: Survey) -> Finding:
     mean = float((curve["distance"] * linked).sum() / linked.sum())
     within = float(linked[curve["distance"] <= paper.REACH].sum() / linked.sum())
     return Finding(
-        f"{mean:.2f} tokens; {within:.1%} within {paper.REACH}",
+        f"{mean:.2f} tokens; {within:.3f} of the links within {paper.REACH}",
         paper.DISTANCE / FACTOR <= mean <= paper.DISTANCE * FACTOR and within >= paper.LEAST_WITHIN,
         f"Over {int(linked.sum()):,} linked pairs of tokens; all pieces of two linked words are linked.",
+        Effect("mean distance of linked tokens", mean),
+        {"links": int(linked.sum())},
     )

@@ -21,6 +21,7 @@ reproduce_vig2019 = Experiment(
     replaces={"corpus": ("ud_ewt",)},
     packages={"conllu": "attnscope[syntax]"},
     lacks=lacks,
+    takes={"cpu": "some 15 minutes on one core"},
 )
 """Every figure, table and claim, for any model and corpus.
 

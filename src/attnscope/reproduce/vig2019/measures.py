@@ -21,6 +21,9 @@ MEANINGS = {
 EITHER = {"direction": "either", "relation": "any"}
 """The rows of dependency alignment whichever token is the head, whatever the relation."""
 MOST_DIGITS = 4
+AWAKE = 0.05
+"""What is left of a head that rests in all but this share of its rows says little of it."""
+AT_REST = f"a head of which less than {AWAKE:.0%} of the rows are left decides nothing"
 RESAMPLES = 2_000
 """How often the heads are drawn again, with replacement, for an interval over heads."""
 
@@ -41,6 +44,15 @@ def layers_of(survey: Survey, statistic: str, **labels: str) -> pd.DataFrame:
     if len(table) < depth_of(survey):
         raise Unmeasured(f"Not every layer has a figure of {statistic.replace('_', ' ')} in this corpus.")
     return table.sort_values("layer").reset_index(drop=True)
+
+
+def rows_left(survey: Survey, head: "pd.Series[float]") -> float:
+    """The share of a head's rows that do not rest nearly all of their attention; 1 where that was not measured."""
+    if "entropy" not in survey:
+        return 1.0
+    entropy = survey.tables["entropy"]
+    rows = entropy[(entropy["layer"] == head["layer"]) & (entropy["head"] == head["head"])]
+    return float(rows["rows_share"].iloc[0])
 
 
 def depth_of(survey: Survey) -> int:

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 
 from ...surveying import Survey
-from ..claims import Finding, Unmeasured, claim
+from ..claims import Effect, Finding, Unmeasured, at_chance, claim, ratio
 from .measures import (
+    AT_REST,
+    AWAKE,
     EITHER,
     depth_of,
     figure,
@@ -22,6 +24,7 @@ from .measures import (
     mean_over,
     middle_half,
     relations_in_use,
+    rows_left,
     tags_in_use,
 )
 
@@ -65,7 +68,8 @@ def specialised_heads_to(survey: Survey) -> Finding:
     """For most tags there is a head that gives them more than twice what heads give them on average."""
     used, above, clearly = _tags_with_a_head(survey, "to")
     here, note = _count_tags(used, above, clearly)
-    return Finding(here, len(above) / len(used) >= 13 / 16, note)
+    effect = Effect("share of tags with such a head", len(above) / len(used))
+    return Finding(here, len(above) / len(used) >= 13 / 16, note, effect, {"tags": len(used)})
 
 
 @claim(
@@ -79,24 +83,31 @@ def specialised_heads_from(survey: Survey) -> Finding:
     used_to, above_to, _ = _tags_with_a_head(survey, "to")
     share, share_to = len(above) / len(used), len(above_to) / len(used_to)
     here, note = _count_tags(used, above, clearly)
-    return Finding(here, 7 / 16 <= share < share_to, f"To: {share_to:.2f} of the tags. {note}")
+    note, effect = f"To: {share_to:.2f} of the tags. {note}", Effect("share of tags with such a head", share)
+    return Finding(here, 7 / 16 <= share < share_to, note, effect, {"tags": len(used)})
 
 
 @claim(
     "nouns-head-share",
-    rule="the head that gives nouns most gives at least 1.37 times the mean over heads (the paper's 2.05 over 1.5)",
+    rule="the head that gives nouns most gives at least 1.37 times the mean over heads (the paper's 2.05 over 1.5); "
+    f"{AT_REST}",
     paper="0.43 at layer 9, head 0, against 0.21",
+    post_hoc=True,
 )
 def nouns_have_a_head(survey: Survey) -> Finding:
     """One head gives nouns far more attention than heads give them on average."""
     heads = heads_of(survey, "part_of_speech", direction="to", tag="NOUN")
     best = heads.loc[heads["value"].idxmax()]
     mean = float(heads["value"].mean())
-    return Finding(
+    found = Finding(
         f"{figure(best['value'], best['error'])} at {head_name(best)}, against {mean:.2f}",
         float(best["value"]) >= NOUN_LIFT * mean,
         f"{best['value'] / mean:.2f} times the mean over heads; nouns are {best['chance']:.2f} of the token pairs.",
+        Effect("its share over the mean of heads", ratio(best["value"], mean)),
+        {"heads": len(heads)},
     )
+    left = rows_left(survey, best)
+    return at_chance(found, f"The head has {left:.1%} of its rows left.") if left < AWAKE else found
 
 
 @claim(
@@ -146,6 +157,8 @@ def top_heads_are_there(
         f"{inside} of {count} in {layer_names(layers)}",
         inside == count,
         f"The top {count} as layer:head (share): {where}. The mean over heads is {heads['value'].mean():.2f}.",
+        Effect("share of the top heads that is there", inside / count),
+        {"heads": len(heads)},
     )
 
 
@@ -178,6 +191,8 @@ def early_shares_are_uniform(survey: Survey) -> Finding:
         inside <= outside / 2,
         "The spread is the standard deviation over the heads of a layer, as a share of the mean. Null attention is "
         f"{mean_over(null, early):.2f} there and {mean_over(null, set(null['layer']) - set(early)):.2f} in the others.",
+        Effect("spread there over that in the others", ratio(inside, outside)),
+        {"heads": len(tables[0]), "tags": len(used)},
     )
 
 
@@ -189,6 +204,7 @@ def early_shares_are_uniform(survey: Survey) -> Finding:
     rule="the layer with the highest alignment (either direction, ratio of sums over its heads) is in the middle half "
     "of the layers, and the mean over that half is above the means of the first and of the last quarter",
     paper="highest in the middle layers (2–4 of 12 by section 5.3.3; Fig. 8)",
+    post_hoc=True,
 )
 def alignment_peaks_in_the_middle(survey: Survey) -> Finding:
     """Attention follows dependency relations most in the middle layers."""
@@ -204,6 +220,8 @@ def alignment_peaks_in_the_middle(survey: Survey) -> Finding:
         f"most at layer {int(peak['layer'])} of {depth} ({figure(peak['value'], peak['error'])})",
         int(peak["layer"]) in middle and inside > max(before, behind),
         f"Means: {means}; chance is {peak['chance']:.3f}. By the mean of the heads, the most is at layer {of_heads}.",
+        Effect("mean alignment of the middle half over the larger of the others", ratio(inside, max(before, behind))),
+        {"layers": depth, "sentences": int(survey.card["sentences"])},
     )
 
 
@@ -225,6 +243,8 @@ def alignment_peaks_where_distance_is_least(survey: Survey) -> Finding:
         f"{len(most & nearest)} of {count} layers shared",
         len(most & nearest) > count / 2 and r < 0,
         f"Most aligned: {_list(most)}; least distance: {_list(nearest)}; r over layers is {r:.2f}.",
+        Effect("Pearson's r over layers", r),
+        {"layers": len(alignment)},
     )
 
 
@@ -266,4 +286,6 @@ def relations_part_by_depth(survey: Survey, relations: Sequence[str], *, deeper:
     note = f"Shares of attention in {layer_names(low)} → {layer_names(deep)}."
     note += f" Not judged, because absent or rare: {', '.join(missing)}." if missing else ""
     note += " Universal Dependencies have no neg; negations are advmod there." if "neg" in missing else ""
-    return Finding(f"{sum(right)} of {len(used)}: {'; '.join(lines)}", all(right), note)
+    effect = Effect("share of the relations for which it is so", sum(right) / len(used))
+    here = f"{sum(right)} of {len(used)}: {'; '.join(lines)}"
+    return Finding(here, all(right), note, effect, {"relations": len(used)})

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...evaluation import LexiconStudy
 from ...evaluation.lexicons import NEGATIVE, POSITIVE
-from ..claims import Finding, Judge, Unmeasured, claim, in_every, rows_with
+from ..claims import Effect, Finding, Judge, Unmeasured, claim, in_every, mean_effect, ratio, rows_with
 from .data import SEND
 from .paper import ACCURACY, CONCORDANCE, P_GRADIENT, SPEARMAN, T_QUADRATIC
 
@@ -100,7 +100,7 @@ def id_by_data(name: str) -> Callable[[str], str]:
     "sst5-accuracy",
     says="The model tells the right one of five classes in 47.5% of SST's test sentences.",
     rule=f"the mean over seeds is no more than {TOLERANCE:.0%} below",
-    paper="47.5 (SD over runs .2)",
+    paper=f"{ACCURACY} (SD over runs 0.002)",
     data="sst",
     least=ACCURACY - TOLERANCE,
 )
@@ -108,7 +108,7 @@ def id_by_data(name: str) -> Callable[[str], str]:
     "send-ccc",
     says="The model follows the valence of stories with a mean concordance of .54.",
     rule="the mean over seeds is at least .50, what people reach",
-    paper=f"{CONCORDANCE} (SD over runs .02)",
+    paper=f"{CONCORDANCE} (SD over runs 0.02)",
     data="send",
     least=0.50,
 )
@@ -116,7 +116,9 @@ def is_accurate(evidence: Evidence, data: str, least: float) -> Finding:
     """Accuracy, or the mean concordance of stories."""
     runs = evidence.runs(data)
     mean = sum(run.score for run in runs) / len(runs)
-    return Finding("; ".join(f"{run.title}: {run.score:.3f}" for run in runs), mean >= least)
+    here = "; ".join(f"{run.title}: {run.score:.3f}" for run in runs)
+    of = "accuracy" if data == "sst" else "mean concordance"
+    return Finding(here, mean >= least, "", mean_effect(of, (run.score for run in runs), "seeds"), {"seeds": len(runs)})
 
 
 @claim(
@@ -127,7 +129,7 @@ def is_accurate(evidence: Evidence, data: str, least: float) -> Finding:
     each=BOTH,
 )
 @in_every(Evidence.runs)
-def is_quadratic(run: SeedRun) -> tuple[str, bool]:
+def is_quadratic(run: SeedRun) -> Finding:
     """Layer-wise tracing gives words that people find very positive or very negative the highest scores."""
     return _curve(run, "softmax", CERTAIN)
 
@@ -148,7 +150,9 @@ def is_not_quadratic(evidence: Evidence, data: str) -> Finding:
         if OF_CLASS in run.study.methods
     )
     note = f"Of the predicted class: {other}." if other else ""
-    return Finding("; ".join(f"{run.title}: {_regression(row)}" for run, row in rows), holds, note)
+    here = "; ".join(f"{run.title}: {_regression(row)}" for run, row in rows)
+    effect = mean_effect("t of the quadratic term", (row["b2_t"] for _, row in rows), "seeds")
+    return Finding(here, holds, note, effect, {"seeds": len(rows), "words": int(rows[0][1]["words"])})
 
 
 @claim(
@@ -161,7 +165,8 @@ def correlate(evidence: Evidence, data: str) -> Finding:
     """Layer-wise tracing and gradients put words in a like order."""
     found = [(run, run.spearman(TRACING, run.gradient)) for run in evidence.runs(data)]
     shown = "; ".join(f"{run.title}: {value:.2f}" for run, value in found)
-    return Finding(shown, all(value >= AGREE[data] for _, value in found))
+    effect = mean_effect("Spearman's correlation", (value for _, value in found), "seeds")
+    return Finding(shown, all(value >= AGREE[data] for _, value in found), "", effect, {"seeds": len(found)})
 
 
 def _heads_claim(kind: str, tag: str) -> Callable[[Judge], Judge]:
@@ -178,13 +183,14 @@ def _heads_claim(kind: str, tag: str) -> Callable[[Judge], Judge]:
 @_heads_claim("positive", POSITIVE)
 @_heads_claim("negative", NEGATIVE)
 @in_every(Evidence.runs)
-def heads_above_chance(run: SeedRun, tag: str) -> tuple[str, bool]:
+def heads_above_chance(run: SeedRun, tag: str) -> Finding:
     """Whether every head gives words of a kind more than even attention would."""
     rows = rows_with(run.study.heads, tag=tag)
     above = int((rows["share"] > rows["chance"]).sum())
     least, most, chance = rows["share"].min(), rows["share"].max(), rows["chance"].iloc[0]
     shown = f"{above} of {len(rows)} heads, {least:.3f} to {most:.3f}, chance {chance:.3f}"
-    return shown, above == len(rows)
+    effect = Effect("least share of a head over chance", ratio(least, chance))
+    return Finding(shown, above == len(rows), "", effect)
 
 
 @claim(
@@ -195,7 +201,7 @@ def heads_above_chance(run: SeedRun, tag: str) -> tuple[str, bool]:
     each=BOTH,
 )
 @in_every(Evidence.runs)
-def emotional_words_on_top(run: SeedRun) -> tuple[str, bool]:
+def emotional_words_on_top(run: SeedRun) -> Finding:
     """Emotional words have the highest scores."""
     return _on_top(run, lambda words: words["tag"] != "", "greater")
 
@@ -207,7 +213,7 @@ def emotional_words_on_top(run: SeedRun) -> tuple[str, bool]:
     each=BOTH,
 )
 @in_every(Evidence.runs)
-def stop_words_not_on_top(run: SeedRun) -> tuple[str, bool]:
+def stop_words_not_on_top(run: SeedRun) -> Finding:
     """Stop words have not."""
     return _on_top(run, lambda words: words["word"].isin(STOP_WORDS), "less")
 
@@ -217,29 +223,33 @@ def stop_words_not_on_top(run: SeedRun) -> tuple[str, bool]:
     rule=f"{EVERY} traced attention has at least {EVEN:.0%} of the largest entropy at the highest layer, and more than "
     "at the input",
     paper="seen in Figure 3",
+    kind="reading",
     each=BOTH,
 )
 @in_every(Evidence.runs)
-def top_layer_is_even(run: SeedRun) -> tuple[str, bool]:
+def top_layer_is_even(run: SeedRun) -> Finding:
     """The highest layer spreads the local attention nearly evenly, the lower ones funnel it."""
     by_layer = run.evenness[run.evenness["layer"] > 0].set_index("layer")["evenness"]
     top, bottom = by_layer[by_layer.index.max()], by_layer[by_layer.index.min()]
-    return f"{top:.3f} at the top, {bottom:.3f} at the input", bool(top >= EVEN and top > bottom)
+    here = f"{top:.3f} at the top, {bottom:.3f} at the input"
+    effect = Effect("share of the largest entropy at the top", float(top))
+    return Finding(here, bool(top >= EVEN and top > bottom), "", effect)
 
 
 @claim(
     id_by_data("some-head-specialises"),
     rule=f"{EVERY} some head brings at least {SPECIAL} times chance to words of one of the kinds",
-    paper="24% against 15% (SEND, head 4, very negative words)",
+    paper="0.24 against 0.15 (SEND, head 4, very negative words)",
     each=BOTH,
 )
 @in_every(Evidence.runs)
-def some_head_specialises(run: SeedRun) -> tuple[str, bool]:
+def some_head_specialises(run: SeedRun) -> Finding:
     """Some head specialises in very positive or very negative words."""
     heads = run.study.heads.assign(times=lambda rows: rows["share"] / rows["chance"])
     best = heads.loc[heads["times"].idxmax()]
     share = f"{best['share']:.3f} on {best['tag']} words, chance {best['chance']:.3f}"
-    return f"head {best['head']}, {share}", bool(best["times"] >= SPECIAL)
+    effect = Effect("share of the most special head over chance", float(best["times"]))
+    return Finding(f"head {best['head']}, {share}", bool(best["times"] >= SPECIAL), "", effect)
 
 
 @claim(
@@ -251,23 +261,22 @@ def some_head_specialises(run: SeedRun) -> tuple[str, bool]:
     each=BOTH,
 )
 @in_every(Evidence.runs)
-def survives_length_correction(run: SeedRun) -> tuple[str, bool]:
+def survives_length_correction(run: SeedRun) -> Finding:
     """Ours: the curve of layer-wise tracing is not made by the lengths of sentences."""
     return _curve(run, "length_corrected", DOUBTFUL)
 
 
-def _curve(run: SeedRun, scaling: str, certain: float) -> tuple[str, bool]:
+def _curve(run: SeedRun, scaling: str, certain: float) -> Finding:
     row = run.regression(TRACING, scaling)
-    return _regression(row), bool(row["b2_t"] > 0 and row["b2_p"] < certain and row["vertex_inside"])
+    holds = bool(row["b2_t"] > 0 and row["b2_p"] < certain and row["vertex_inside"])
+    return Finding(_regression(row), holds, "", Effect("t of the quadratic term", float(row["b2_t"])))
 
 
 def _regression(row: Mapping[str, Any]) -> str:
     return f"t {row['b2_t']:.2f}, p {row['b2_p']:.2g} ({row['words']} words)"
 
 
-def _on_top(
-    run: SeedRun, chosen: Callable[[pd.DataFrame], Any], alternative: Literal["greater", "less"]
-) -> tuple[str, bool]:
+def _on_top(run: SeedRun, chosen: Callable[[pd.DataFrame], Any], alternative: Literal["greater", "less"]) -> Finding:
     """Whether words of a kind are more or less frequent among those with the highest scores than among the others."""
     from scipy.stats import fisher_exact
 
@@ -276,7 +285,9 @@ def _on_top(
     top = words[TRACING] >= words[TRACING].quantile(1 - TOP)
     table = [[int((kind & of).sum()), int((~kind & of).sum())] for of in (top, ~top)]
     p = float(fisher_exact(table, alternative=alternative).pvalue)
-    return f"{kind[top].mean():.3f} of the top, {kind.mean():.3f} of all words, p {p:.2g}", p < DOUBTFUL
+    here = f"{kind[top].mean():.3f} of the top, {kind.mean():.3f} of all words, p {p:.2g}"
+    effect = Effect("share among the top less that of all words", float(kind[top].mean() - kind.mean()))
+    return Finding(here, p < DOUBTFUL, "", effect)
 
 
 # English words that say nothing by themselves: articles, pronouns, prepositions, conjunctions, forms of be.

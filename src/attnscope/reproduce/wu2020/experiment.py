@@ -20,5 +20,6 @@ reproduce_wu2020 = Experiment(
     needs=("sst:train", "sst:dev", "sst:test", "warriner:all"),
     replaces={"corpus": ("sst",), "lexicon": ("warriner",)},
     packages={"statsmodels": "attnscope[lexicon]"},
+    takes={"cpu": "some 35 minutes on two cores"},
 )
 """Table 1, Figures 3 to 6 and every claim. Without SEND its claims are not judged."""
