@@ -60,7 +60,7 @@ def test_the_scores_and_the_headline_are_those_of_explain(client, demo, question
     assert list(rows) == METHODS
     for scores in explained.comparison.scores:
         assert torch.allclose(rows[scores.method], scores.scores.double(), atol=1e-6), scores.method
-    assert view["carried"].endswith(carried_words(explained.comparison, "blank_out"))
+    assert view["carried"].endswith(carried_words(explained.comparison, "blank_out", by))
 
 
 def test_what_speaks_for_one_of_two_labels_speaks_against_the_other(client):

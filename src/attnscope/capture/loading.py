@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub import constants, try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import BadInput
@@ -247,8 +249,24 @@ def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, An
         if not isinstance(_json(file), dict):
             raise BadInput(f"The config.json of {name} is no JSON object, so it describes no model.")
         _check_weight_files(file.parent)
+    else:
+        _tell_of_hub(name, place)
     config: PreTrainedConfig = AutoConfig.from_pretrained(name, **place, **changes)
     return config
+
+
+def _tell_of_hub(name: str, place: Mapping[str, Any]) -> None:
+    """Say that the hub is asked, which may take long: a name that was mistyped is then seen at once."""
+    if constants.HF_HUB_OFFLINE or place.get("local_files_only"):
+        return
+    try:
+        known = try_to_load_from_cache(
+            name, "config.json", cache_dir=place.get("cache_dir"), revision=place["revision"]
+        )
+    except HFValidationError:
+        return  # no name on the hub looks like this, which transformers says at once
+    if known is None:
+        log.warning("There is no folder %s here: asking the Hugging Face hub for a model of that name.", ascii(name))
 
 
 def _json(file: Path) -> Any:
