@@ -13,14 +13,15 @@ from pathlib import Path
 FOLDER = Path(__file__).with_name("images") / "glossary"
 WIDTH, HEIGHT = 260, 112
 STYLE = (
-    "text{font:13px system-ui,sans-serif;fill:#1b1b1b}.q{fill:#666;font-size:11px}.e{text-anchor:end}.m{text-anchor:middle}"
+    "text{font:13px system-ui,sans-serif;fill:#1b1b1b}.q{fill:#666;font-size:11px}.e{text-anchor:end}"
+    ".m{text-anchor:middle}"
     ".b{font-weight:700}.f{fill:#2563c4}.g{fill:#8a8a8a}.o{fill:#c2571a}.n{fill:none;stroke:#8a8a8a}"
     ".l{stroke:#2563c4}.r{stroke:#c2571a}.k{stroke:#8a8a8a}.c{fill:none}"
     "@media(prefers-color-scheme:dark){text{fill:#eee}.q{fill:#aaa}.f{fill:#7fb0ff}.o{fill:#ff9d5c}"
     ".l{stroke:#7fb0ff}.r{stroke:#ff9d5c}}"
 )
 """Two schemes in one file: blue is attention and what speaks for an answer, orange what speaks against it."""
-SENTENCE = ("the", "key", "to", "the", "cabinets")
+SENTENCE = ("the", "key", "to", "the", "box")
 Places = Sequence[float]
 
 
@@ -242,9 +243,9 @@ PICTURES: dict[str, Callable[[], str]] = {
         grid(94, 16, 18, ((0.2, 0.7, 0.1, 0.1), (0.3,) * 4, (0.8, 0.1, 0.2, 0.4), (0.2,) * 4))
         + text(130, 106, "one layer, as it is", "m q")
     ),
-    "rollout": lambda: layers(LINKS, (0.7, 0.4, 0.2, 0)) + text(10, 18, "", "q"),
+    "rollout": lambda: layers(LINKS, (0.7, 0.4, 0.2, 0)),
     "flow": lambda: (
-        layers((((0, 0, 0.3), (0, 1, 0.3), (1, 1, 0.2), (2, 3, 0.2)), ((0, 0, 1), (1, 2, 1), (0, 1, 0.3))))
+        layers((((0, 0, 0.3), (0, 1, 0.3), (1, 1, 0.2)), ((0, 0, 1), (1, 2, 1), (0, 1, 0.3))))
         + line(8, 34, 130, 34, 1, "r", 2)
         + text(150, 40, "narrowest place", "q")
     ),
@@ -273,7 +274,7 @@ PICTURES: dict[str, Callable[[], str]] = {
         without(1) + arrow(130, 32, 130, 54) + bars_below((("before", 0.9, "g"), ("without", 0.3, "f")))
     ),
     "replacement": lambda: (
-        words(30, (0, 0.9, 0, 0, 0), ("the", "[UNK]", "to", "the", "cabinets"), ("g",) * 5)
+        words(30, (0, 0.9, 0, 0, 0), ("the", "[UNK]", "to", "the", "box"), ("g",) * 5)
         + text(130, 70, "unk · mask · pad · delete · zero", "m q")
     ),
     "signed": lambda: (
@@ -285,8 +286,8 @@ PICTURES: dict[str, Callable[[], str]] = {
         + text(96, 106, "against", "m q")
     ),
     "phrase": lambda: (
-        words(34, (0.1, 0.9, 0.9, 0.9, 0.1), ("is", "anything", "but", "fun", "."))
-        + line(54, 48, 206, 48, 1, "l", 2)
+        words(34, (0.9, 0.9, 0.9, 0.1), ("anything", "but", "fun", "."))
+        + line(4, 48, 191, 48, 1, "l", 2)
         + text(130, 72, "together they turn the answer", "m q")
     ),
     "agreement": lambda: (
@@ -334,7 +335,7 @@ PICTURES: dict[str, Callable[[], str]] = {
         words(30) + line(centres()[1], 50, centres()[4], 50, 1, "l", 2) + text(156, 72, "three tokens apart", "m q")
     ),
     "entropy": lambda: heads((DIAGONAL, EVEN), ("low", "high")),
-    "variability": lambda: heads((BEFORE, BEFORE, BEFORE, DIAGONAL), ("text 1", "text 2", "low", "high")),
+    "variability": lambda: heads((BEFORE, BEFORE, BEFORE, FIRST), ("low", "low", "high", "high")),
     "patterns": lambda: heads((BEFORE, DIAGONAL, FIRST), ("previous", "same", "first")),
     "induction": lambda: (
         words(60, (0, 0, 0.9, 0, 0.4), ("old", "key", "fits", "old", "key"))
