@@ -246,7 +246,7 @@ def test_who_asks_the_hub_says_so_at_once(monkeypatch, caplog):
     def refuse(*_, **__):
         raise OSError("there is no such name")
 
-    monkeypatch.setattr(loading.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(loading, "is_offline_mode", lambda: False)
     monkeypatch.setattr(loading.AutoConfig, "from_pretrained", refuse)
     with pytest.raises(attnscope.BadInput, match="there is no such name"):
         attnscope.load("bert-base-uncasd")

@@ -4,16 +4,15 @@ import inspect
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from huggingface_hub import constants, try_to_load_from_cache
-from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.hub import cached_file, is_offline_mode
 
 from ..errors import BadInput
 from .checkpoints import adapter_in, check_vocabulary, complete_model, tokenizer_at, with_adapter, without_wrapper
@@ -257,16 +256,13 @@ def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, An
 
 def _tell_of_hub(name: str, place: Mapping[str, Any]) -> None:
     """Say that the hub is asked, which may take long: a name that was mistyped is then seen at once."""
-    if constants.HF_HUB_OFFLINE or place.get("local_files_only"):
+    if is_offline_mode() or place.get("local_files_only"):
         return
-    try:
-        known = try_to_load_from_cache(
-            name, "config.json", cache_dir=place.get("cache_dir"), revision=place["revision"]
-        )
-    except HFValidationError:
-        return  # no name on the hub looks like this, which transformers says at once
-    if known is None:
-        log.warning("There is no folder %s here: asking the Hugging Face hub for a model of that name.", ascii(name))
+    here = {option: place.get(option) for option in ("cache_dir", "revision")}
+    quietly = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
+    with suppress(OSError, ValueError):  # no name on the hub looks like this, which transformers says at once
+        if cached_file(name, "config.json", local_files_only=True, **here, **quietly) is None:
+            log.warning("There is no folder %s here: asking the Hugging Face hub for that model.", ascii(name))
 
 
 def _json(file: Path) -> Any:
