@@ -357,7 +357,7 @@ def test_headlines_are_in_words_and_list_no_zeros(record):
     pieces = replace(record, key_word_ids=(None, 0, 1, 1, None), query_word_ids=(None, 0, 1, 1, None))
     scores = torch.tensor([0.5, 0.0, 0.1, 0.2, 0.5])
     page = Page(report_html(explained(pieces, blank_out={"scores": scores, "word_ids": pieces.key_word_ids})))
-    assert "these words carried it most: “keys” 0.300 (the sum over its tokens)." in page.text
+    assert "this word carried it most: “keys” 0.300 (the sum over its tokens)." in page.text
     nothing = explained(record, blank_out={"scores": torch.zeros(5)})
     assert "By blank-out no word of the text matters." in Page(report_html(nothing)).text
 

@@ -15,6 +15,7 @@ from .attribution.comparing import Comparison
 from .attribution.phrases import Phrase, phrases
 from .capture import InstrumentedModel, load
 from .errors import BadInput
+from .numerals import three_digits
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
@@ -46,6 +47,8 @@ class Explanation:
     comparison: Comparison
     phrases: tuple[Phrase, ...] = ()
     """Words that carry the answer together, looked for where none carries it alone."""
+    by: Level = "word"
+    """What has one score each."""
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data, ready for JSON."""
@@ -104,7 +107,7 @@ def explain(
     if not asks_map:
         lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
         with _told_of(watch, "phrases"):
-            return Explanation(record, comparison, phrases(record, model, replacement) if lost else ())
+            return Explanation(record, comparison, phrases(record, model, replacement) if lost else (), by)
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
     if not asked:
         raise BadInput("None of these methods has a map, so they cannot be asked about a query or layer: try rollout.")
@@ -114,7 +117,7 @@ def explain(
         if scores.compute_row is None
     }
     shown = tuple(scores if by == "token" else scores.sum_by(by) for scores in asked)
-    return Explanation(record, Comparison(shown, {**comparison.left_out, **gone}))
+    return Explanation(record, Comparison(shown, {**comparison.left_out, **gone}), by=by)
 
 
 def _compare(
@@ -258,8 +261,11 @@ def explained_words(record: AttentionRecord) -> str:
     return f"Explained is why {outcome!r}{chance}{rival}."
 
 
-def carried_words(comparison: Comparison, method: str) -> str:
-    """The answer in words: those of the text with the largest scores, and those that speak against it."""
+def carried_words(comparison: Comparison, method: str, by: Level = "word") -> str:
+    """The answer in words: those of the text with the largest scores, and those that speak against it.
+
+    Where sentences have the scores (`by`), they are named in place of words.
+    """
     scores = next(one for one in comparison.scores if one.method == method)
     noise = f"{scores.noise[:1].upper()}{scores.noise[1:]}. " if scores.noise else ""
     words = scores.words()
@@ -269,22 +275,24 @@ def carried_words(comparison: Comparison, method: str) -> str:
         if not special and abs(value) >= LEAST_NAMED
     ]
     unit = ", on log-odds," if any("log-odds" in warning for warning in scores.warnings) else ""
-    by = f"By {method.replace('_', '-')}{unit}"
+    asked = f"By {method.replace('_', '-')}{unit}"
+    what = "sentence" if by == "sentence" else "word"
     if not named:
-        return noise or f"{by} no word of the text matters."
+        return noise or f"{asked} no {what} of the text matters."
+    these, speak = (f"these {what}s", "speak") if len(named) > 1 else (f"this {what}", "speaks")
     summed = " (the sum over its tokens)" if len(words.tokens) < len(scores.tokens) else ""
     if has_sign(scores) and any(value < 0 for _, value in named):
         speaking = {"for it": [word for word in named if word[1] > 0], "against it": [w for w in named if w[1] < 0]}
         parts = [f"{side}: {_largest(some)}" for side, some in speaking.items() if some]
-        return f"{noise}{by} these words speak {'; '.join(parts)}{summed}."
+        return f"{noise}{asked} {these} {speak} {'; '.join(parts)}{summed}."
     verb = "moved" if noise else "carried"
-    return f"{noise}{by} these words {verb} it most: {_largest(named)}{summed}."
+    return f"{noise}{asked} {these} {verb} it most: {_largest(named)}{summed}."
 
 
 def _largest(words: Sequence[tuple[str, float]]) -> str:
     """The largest of these, with their scores."""
     best = sorted(words, key=lambda word: -abs(word[1]))[:WORDS_NAMED]
-    return ", ".join(f"“{name}” {value:.3f}".replace("-", "−") for name, value in best)
+    return ", ".join(f"“{name}” {three_digits(value)}" for name, value in best)
 
 
 def phrases_in_words(found: Sequence[Phrase]) -> str:
@@ -300,7 +308,7 @@ def show(console: Console, explanation: Explanation) -> None:
     """Print the prediction, the text once for each method, what must be said of them, and how far they agree."""
     record, comparison = explanation.record, explanation.comparison
     _show_prediction(console, record)
-    console.print(f"  {carried_words(comparison, comparison.spokesman)}", highlight=False)
+    console.print(f"  {carried_words(comparison, comparison.spokesman, explanation.by)}", highlight=False)
     if explanation.phrases:
         console.print(f"  {phrases_in_words(explanation.phrases)}", highlight=False)
     width = max(len(name) for name in comparison.methods)

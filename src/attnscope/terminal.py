@@ -73,13 +73,13 @@ def number_tokens(texts: Sequence[str], special: Sequence[bool], scores: Sequenc
 
 
 def decimals(scores: Sequence[float]) -> int:
-    """How many places show three digits of the largest of these; at least three, at most eight.
+    """How many places show three digits of the largest of these, at most eight.
 
-    >>> decimals([0.5, -0.25]), decimals([0.00234]), decimals([0.0])
-    (3, 5, 3)
+    >>> decimals([0.5, -0.25]), decimals([0.00234]), decimals([7.605]), decimals([0.0])
+    (3, 5, 2, 3)
     """
     largest = max(map(abs, scores), default=0.0)
-    return min(max(3, 2 - math.floor(math.log10(largest))), 8) if largest else 3
+    return min(max(0, 2 - math.floor(math.log10(largest))), 8) if largest else 3
 
 
 def has_dark_ground(environment: Mapping[str, str]) -> bool:

@@ -60,7 +60,7 @@ def test_the_scores_and_the_headline_are_those_of_explain(client, demo, question
     assert list(rows) == METHODS
     for scores in explained.comparison.scores:
         assert torch.allclose(rows[scores.method], scores.scores.double(), atol=1e-6), scores.method
-    assert view["carried"].endswith(carried_words(explained.comparison, "blank_out"))
+    assert view["carried"].endswith(carried_words(explained.comparison, "blank_out", by))
 
 
 def test_what_speaks_for_one_of_two_labels_speaks_against_the_other(client):
@@ -180,3 +180,20 @@ def test_a_record_without_its_model_is_scored_by_word_and_offers_no_outcomes(cli
     expected = attnscope.attribute(demo.record(TEXT, gradients=True, target="plural"), "gradient").words()
     assert torch.allclose(rows_of(client, view)["gradient"], expected.scores.double(), atol=1e-6)
     assert view["carried"].startswith("Explained is why 'plural'")
+
+
+def test_a_text_that_is_too_long_can_be_cut(client, demo):
+    longest = demo.reader.longest
+    text = "the key to " * longest
+    refused = read(client, text)
+    assert refused.status_code == 400
+    assert refused.json()["too_long"] is True
+    assert f"reads at most {longest}" in refused.json()["error"]
+    assert "truncate" not in refused.json()["error"]
+    answer = read(client, text, truncate=True).json()
+    assert answer["tokens"] == longest
+    assert answer["sentences"][0].startswith(f"Only the first {longest} tokens were read")
+    made = client.post("/api/views", json={"text": answer["id"], "view": "head"}).text.splitlines()[-1]
+    code = client.post(f"/api/views/{json.loads(made)['view']['id']}/code", json={"state": {}}).json()["python"]
+    assert ", truncate=True)" in code
+    assert read(client).json()["sentences"][0].startswith("The answer is read at")

@@ -183,7 +183,7 @@ def test_why_not_another_outcome_is_asked_on_both_sides_and_restored_by_a_link(p
     expect(page.get_by_label("and not").locator("option")).to_have_text(["–", "singular"])
     page.get_by_label("by", exact=True).select_option("sentence")
     drawn(page)
-    whole = re.compile("these words speak against it: “the key to the cabinets” −0.484")
+    whole = re.compile("this sentence speaks against it: “the key to the cabinets” −0.484")
     expect(page.locator(".carried")).to_have_text(whole)
     page.get_by_role("button", name="Compare").click()
     page.wait_for_selector("[data-pane='2'] [data-drawn]")
@@ -208,6 +208,25 @@ def test_a_link_that_asks_for_no_outcome_of_this_model_offers_the_prediction(pag
     page.get_by_role("button", name="Explain the prediction").click()
     assert predicted(page) == "singular"
     assert "target" not in place_of(page)
+
+
+def test_a_text_that_is_too_long_is_cut_when_that_is_asked_for(page, seen, service):
+    opened(page, service)
+    expect(page.get_by_label("by", exact=True)).to_have_value("word")
+    page.locator("textarea").first.fill("the key to " * 40)
+    page.get_by_role("button", name="Look").click()
+    expect(page.locator(".question .complaint")).to_contain_text("the model reads at most 64")
+    page.get_by_role("button", name="Leave the rest out").click()
+    expect(page.locator(".answer")).to_contain_text("Only the first 64 tokens were read")
+    drawn(page)
+    place = place_of(page)
+    assert "truncate=1" in place
+    page.goto("about:blank")
+    opened(page, service, place)
+    expect(page.locator(".answer")).to_contain_text("Only the first 64 tokens were read")
+    look_at(page, "the key")
+    assert "truncate" not in place_of(page)
+    assert [error for error in seen.errors if "400" not in error] == []  # the browser tells of what was refused
 
 
 def test_two_sides_stay_in_step(page, seen, service):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import attnscope
+from attnscope.report.page import report_html
 
 
 def test_one_pass_equals_the_stitched_steps(tiny, decoder):
@@ -153,3 +154,13 @@ def test_a_given_answer_stands_behind_the_prompt_of_a_causal_model(tiny):
         model.record("the dogs", text_target=" ".join(["key"] * 39))
     with pytest.raises(attnscope.BadInput, match="writes no text"):
         tiny.load("bert").record("the dogs", text_target="see")
+
+
+def test_views_set_the_answer_apart_from_the_prompt(tiny):
+    record = tiny.load("llama").record("the dogs", text_target="see the key")
+    keys = attnscope.views.head(record).payload["keys"]
+    assert keys["sentences"] == [0, 0, 1, 1, 1]
+    assert keys["pair"] == ["Prompt", "Answer"]
+    assert attnscope.views.head(tiny.load("llama").record("the dogs")).payload["keys"]["sentences"] is None
+    page = report_html(record)
+    assert "Behind the answer, which begins after 2 tokens, it predicts" in page

@@ -220,3 +220,34 @@ def test_a_head_whose_weights_are_not_in_the_file_is_not_made_up(tiny, tmp_path)
     assert (type(model.model).__name__, model.task) == ("BertModel", "encoder")
     expected = attnscope.load(inner, tokenizer=tiny.tokenizer("pair")).record(tiny.texts[0]).weights
     assert torch.allclose(model.record(tiny.texts[0]).weights, expected, atol=1e-6)
+
+
+def test_several_texts_in_a_list_are_no_words(tiny):
+    with pytest.raises(attnscope.BadInput, match=r"'a text' is no word: give several texts to records.* a tuple"):
+        tiny.load("bert").record(["a text", "another text"])
+
+
+def test_weights_are_read_without_a_bar_and_bars_come_back(tiny, tmp_path, capfd):
+    from transformers.utils import logging as chatter
+
+    tiny.build("bert").save_pretrained(tmp_path)
+    tiny.tokenizer("pair").save_pretrained(tmp_path)
+    chatter.enable_progress_bar()
+    attnscope.load(tmp_path)
+    assert "Loading weights" not in capfd.readouterr().err
+    for _ in chatter.tqdm(range(2), desc="Loading weights"):
+        pass
+    assert "Loading weights" in capfd.readouterr().err
+
+
+def test_who_asks_the_hub_says_so_at_once(monkeypatch, caplog):
+    from attnscope.capture import loading
+
+    def refuse(*_, **__):
+        raise OSError("there is no such name")
+
+    monkeypatch.setattr(loading, "is_offline_mode", lambda: False)
+    monkeypatch.setattr(loading.AutoConfig, "from_pretrained", refuse)
+    with pytest.raises(attnscope.BadInput, match="there is no such name"):
+        attnscope.load("bert-base-uncasd")
+    assert "asking the Hugging Face hub" in caplog.text

@@ -201,3 +201,11 @@ def test_labels_go_by_name_in_any_case_or_by_number(classifier):
 def test_a_text_of_nothing_but_the_word_keeps_it():
     assert _take_out("fun", ["fun"]) == "fun"
     assert _take_out("Great fun.", ["great", "."]) == "fun"
+
+
+def test_a_model_of_several_labels_at_once_is_refused(classifier):
+    model = attnscope.load(classifier)
+    model.model.config.problem_type = "multi_label_classification"
+    with pytest.raises(attnscope.BadInput, match="several labels at once") as caught:
+        attnscope.mistakes(model, ["the film"], [model.labels[0]])
+    assert "\n" not in str(caught.value)

@@ -20,7 +20,7 @@ def table(texts=50, layer_value=0.0, **means):
 def test_it_names_who_follows_and_who_does_not():
     said = verdict(table(steady=0.6, good=0.5, even=0.2, bad=-0.3, random=0.0, position=0.2, frequency=0.1))
     assert said[0] == (
-        "Conclusion: steady follows this model best, clearly above its best baseline in what was measured."
+        "Conclusion: ask steady first on this model: it is clearly above its best baseline in what was measured."
     )
     said = said[1:]
     assert said[0].startswith("steady follows what blanking a token out changes best: Spearman 0.6")
@@ -52,4 +52,4 @@ def test_few_texts_give_figures_and_no_verdict():
     for texts, said in ((1, "Only 1 text was read"), (29, "Only 29 texts were read")):
         found = verdict(table(texts=texts, steady=0.6, random=0.0))
         assert found == [f"{said}, so these are figures without a verdict: it takes at least 30.", CAVEAT]
-    assert verdict(table(texts=30, steady=0.6, random=0.0))[0].startswith("Conclusion: steady")
+    assert verdict(table(texts=30, steady=0.6, random=0.0))[0].startswith("Conclusion: ask steady")

@@ -1,6 +1,7 @@
 """The scores view from Python: what travels, what is left out and said, its table, its printed figure."""
 
 import math
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
@@ -154,6 +155,26 @@ def test_scores_of_words_are_shown_as_they_are(record):
     view = scores([raw(record).words(), rollout(record).words()])
     assert view.payload["keys"]["texts"] == ["[CLS]", "the", "untold", "<key>", "[SEP]"]
     assert not any(method["map"] or method["rows"] for method in view.payload["methods"])
+
+
+def test_words_and_sentences_of_a_record_keep_its_pair_and_its_sinks():
+    """One token of a word makes it a sink; a sentence is one only where it holds nothing else."""
+    tokens = ["[CLS]", "dogs", "sl", "##eep", ".", "[SEP]", "go", "[SEP]"]
+    special = [True, False, False, False, False, True, False, True]
+    weights = torch.full((2, 2, 8, 8), 0.05)
+    weights[..., 3] = 0.65  # "##eep" is where everything looks
+    record = AttentionRecord.from_weights(weights, tokens, causal=False, special=special, readout=0)
+    record = replace(record, text=("dogs sleep.", "go"))
+    for by, texts, sinks, pair in (
+        ("word", ["[CLS]", "dogs", "sleep", ".", "[SEP]", "go", "[SEP]"], [2], [0, 0, 0, 0, 0, 1, 1]),
+        ("sentence", ["[CLS]", "dogs sleep.", "[SEP]", "go", "[SEP]"], [], [0, 0, 0, 1, 1]),
+    ):
+        view = scores(raw(record).sum_by(by), record=record)
+        keys = view.payload["keys"]
+        assert (keys["texts"], keys["sinks"], keys["sentences"]) == (texts, sinks, pair)
+        assert view.payload["layers"] == []
+    with pytest.raises(BadInput, match="not the one that was scored"):
+        scores(raw(record).words(), record=record_of())
 
 
 def test_the_layout_follows_the_length_unless_asked(record):

@@ -45,6 +45,10 @@ class Gone(BadInput):
     """What is asked for is not kept any more, or never was."""
 
 
+class TooLong(BadInput):
+    """A text that the model cannot read whole; its beginning can be asked for."""
+
+
 @dataclass(frozen=True)
 class MadeView:
     """A view with the name it can be asked for by, and what is to be said beside it."""
@@ -119,18 +123,19 @@ class Desk:
         *,
         target: str | None = None,
         against: str | None = None,
+        truncate: bool = False,
     ) -> Entry:
-        """Run the model on a text or a pair, unless that was done lately.
+        """Run the model on a text or a pair, unless that was done lately; `truncate` leaves out what it cannot read.
 
         Explained is `target` and not `against`: each such question is a text of its own, because gradients are of it.
         """
         model = self.model_named(model_name)
         given: Text = text if second is None else (text, second)
-        name = f"t_{_digest(model_name, text, second, target, against)}"
+        name = f"t_{_digest(model_name, text, second, target, against, truncate)}"
 
         def make() -> Entry:
             work.on("reading")
-            tokens, size = _tokens_and_bytes(model, given)
+            tokens, size = _tokens_and_bytes(model, given, truncate)
             if size > self.shelf.budget:
                 raise BadInput(
                     f"This text has {tokens} tokens, and its attention would take {size / 1e6:.0f}"
@@ -139,8 +144,13 @@ class Desk:
                 )
             # an outcome that is not there is to be refused now, not when a method looks for it
             rich = tokens <= RICH_TOKENS or target is not None or against is not None
-            record = record_with_everything(model, given, target, against=against) if rich else model.record(given)
-            return Entry(name, record, model_name, model, given, target, against, rich=record if rich else None)
+            record = (
+                record_with_everything(model, given, target, truncate, against)
+                if rich
+                else model.record(given, truncate=truncate)
+            )
+            kept = record if rich else None
+            return Entry(name, record, model_name, model, given, target, against, truncate, rich=kept)
 
         return self.shelf.get_or_make(name, make)
 
@@ -170,7 +180,7 @@ class Desk:
         warnings = tuple(f"{one.method}: {said}" for one in comparison.scores for said in one.warnings)
         # attention alone rests on sinks: what carried the answer is said where the model was asked, or trust measured
         asked_model = comparison.reference in REFERENCES or trust is not None
-        carried = headline(entry, comparison, most_trusted(comparison, trust)[0], found) if asked_model else None
+        carried = headline(entry, comparison, most_trusted(comparison, trust)[0], found, by) if asked_model else None
         return replace(made, carried=carried, warnings=warnings)
 
     def _view(self, entry: Entry, name: str, comparison: Any, queries: Sequence[int] | None, by: Level) -> View:
@@ -181,10 +191,9 @@ class Desk:
             raise BadInput(f"There is no {name} view here: there is {', '.join(offered_views(entry))}.")
         if name == "scores":
             trust = self.trust_in(entry.model_name)
-            if by == "token":
-                return VIEWS["scores"](comparison, record=entry.record, trust=trust)
-            # the record is of tokens; a sentence is too long to be the head of a column
-            return VIEWS["scores"](comparison, trust=trust, layout="text" if by == "sentence" else None)
+            # a sentence is too long to be the head of a column
+            layout = "text" if by == "sentence" else None
+            return VIEWS["scores"](comparison, record=entry.record, trust=trust, layout=layout)
         if name == "neuron":
             return VIEWS["neuron"](entry.with_vectors())
         if name == "flow" and len(entry.record.key_tokens) > SHORT:
@@ -236,6 +245,7 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
     views = [{"name": name, "why_not": why} for name, why in offered_views(entry).items()]
     if entry.record is None:
         return {"id": entry.name, "kind": "survey", "name": entry.model_name, "views": views}
+    answer = _answer(entry.record)
     return {
         "id": entry.name,
         "kind": "text",
@@ -243,7 +253,8 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
         "tokens": len(entry.record.key_tokens),
         "views": views,
         "default_methods": entry.default_methods,
-        **_answer(entry.record),
+        **answer,
+        "sentences": [*_cut_words(entry), *answer["sentences"]],
         **describe_question(entry),
     }
 
@@ -254,11 +265,26 @@ def _answer(record: AttentionRecord) -> dict[str, Any]:
     return {"prediction": outcomes, "more_outcomes": more, "sentences": [resting_words(record)]}
 
 
-def _tokens_and_bytes(model: Any, text: Text) -> tuple[int, int]:
+def _cut_words(entry: Entry) -> list[str]:
+    """What is said of a text whose end was left out."""
+    if not entry.truncate or entry.record is None:
+        return []
+    read = len(entry.record.key_tokens)
+    return [f"Only the first {read} tokens were read: the model reads no more, the rest is left out."]
+
+
+def _tokens_and_bytes(model: Any, text: Text, truncate: bool) -> tuple[int, int]:
     """How long a text is, and how many bytes its attention will take, as far as the model tells that beforehand."""
     if not isinstance(model.model, PreTrainedModel):
         return len(model.tokens(text)), 0  # a torch module has no configuration that tells its layers and heads
-    cost = model.estimate(text)
+    cost, longest = model.estimate(text), model.reader.longest
+    if longest is not None and cost.longest > longest:
+        if not truncate:
+            raise TooLong(
+                f"This text has {cost.longest} tokens and the model reads at most {longest}: shorten it, or have the"
+                " rest left out."
+            )
+        cost = model.estimate(longest)
     return cost.longest, cost.record_bytes
 
 

@@ -54,6 +54,8 @@ class Entry:
     """The outcome that is explained; the predicted one if none was asked for."""
     against: str | None = None
     """Another outcome, where it is asked why it is not that one."""
+    truncate: bool = False
+    """Whether what the model cannot read of a long text is left out."""
     survey: Survey | None = None
     trust: Trust | None = None
     scores: dict[tuple[str, Level], TokenScores] = field(default_factory=dict)
@@ -106,7 +108,7 @@ class Entry:
     def with_everything(self) -> AttentionRecord:
         """The record with gradients and values, as far as there are any."""
         if self.rich is None and self.model is not None and self.text is not None:
-            self.rich = record_with_everything(self.model, self.text, self.target, against=self.against)
+            self.rich = record_with_everything(self.model, self.text, self.target, self.truncate, self.against)
         record = self.rich if self.rich is not None else self.record
         if record is None:
             raise BadInput("A survey has no text that methods could score.")
@@ -119,7 +121,7 @@ class Entry:
         if self.model is None or self.text is None:
             raise BadInput("This record holds no queries and keys: take it with queries_and_keys=True.")
         if self.vectors is None:
-            self.vectors = self.model.record(self.text, queries_and_keys=True)
+            self.vectors = self.model.record(self.text, queries_and_keys=True, truncate=self.truncate)
         return self.vectors
 
     def compare(self, methods: Sequence[str], by: Level, work: Work) -> Comparison:
@@ -178,12 +180,12 @@ def describe_question(entry: Entry) -> dict[str, Any]:
     }
 
 
-def headline(entry: Entry, comparison: Comparison, method: str, found: Sequence[Phrase]) -> str:
+def headline(entry: Entry, comparison: Comparison, method: str, found: Sequence[Phrase], by: Level) -> str:
     """What carried the answer that was asked for, in words."""
     record = entry.rich if entry.rich is not None else entry.record
     said = [
         "" if record is None else explained_words(record),
-        carried_words(comparison, method),
+        carried_words(comparison, method, by),
         phrases_in_words(found) if found else "",
     ]
     return " ".join(sentence.strip() for sentence in said if sentence)

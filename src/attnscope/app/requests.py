@@ -46,6 +46,8 @@ class TextRequest(ClientRequest):
     second: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)] | None = None
     target: Outcome | None = None
     against: Outcome | None = None
+    truncate: bool = False
+    """Leave out what the model cannot read of a long text."""
 
 
 class ViewRequest(ClientRequest):

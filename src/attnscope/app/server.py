@@ -26,7 +26,7 @@ from ..views.choices import KEPT, declaration_of
 from ..views.page import HERE as VIEW_FILES
 from ..views.page import style_text
 from ..views.printing import file_bytes
-from .desk import Desk, Gone, MadeView, describe_entry
+from .desk import Desk, Gone, MadeView, TooLong, describe_entry
 from .entry import Entry
 from .opening import open_folder, open_record
 from .requests import CHARACTERS, FigureRequest, FolderRequest, Name, StateRequest, TextRequest, ViewRequest
@@ -99,7 +99,10 @@ def _add_problems(app: FastAPI) -> None:
     def problem(status: int, sentence: Callable[[Request, Any], str], request: Request, error: Any) -> JSONResponse:
         headers = {"Retry-After": "2"} if status == 503 else {}
         # half a character that a client has sent cannot be sent back
-        return JSONResponse({"error": sentence(request, error).encode(errors="replace").decode()}, status, headers)
+        told: dict[str, Any] = {"error": sentence(request, error).encode(errors="replace").decode()}
+        if isinstance(error, TooLong):
+            told["too_long"] = True  # so that a client can offer to leave the rest out
+        return JSONResponse(told, status, headers)
 
     def not_understood(error: RequestValidationError) -> str:
         first = error.errors()[0]
@@ -178,7 +181,15 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
             request,
             desk.model_turns[asked.model],
             lambda work: describe_entry(
-                desk.read(asked.model, asked.text, asked.second, work, target=asked.target, against=asked.against)
+                desk.read(
+                    asked.model,
+                    asked.text,
+                    asked.second,
+                    work,
+                    target=asked.target,
+                    against=asked.against,
+                    truncate=asked.truncate,
+                )
             ),
         )
         return found
@@ -368,10 +379,11 @@ def _lines_before(entry: Entry, view: View, by: Level) -> list[str]:
     if entry.model_name is None:
         return ['record = attnscope.AttentionRecord.load("FILE.safetensors")  # the file that was opened']
     lines = [f"model = attnscope.load({entry.model_name!r})"]
+    cut = ", truncate=True" * entry.truncate
     if view.name == "neuron":
-        return [*lines, f"record = model.record({entry.text!r}, queries_and_keys=True)"]
+        return [*lines, f"record = model.record({entry.text!r}, queries_and_keys=True{cut})"]
     if view.name != "scores":
-        return [*lines, f"record = model.record({entry.text!r})"]
+        return [*lines, f"record = model.record({entry.text!r}{cut})"]
     options: dict[str, Any] = {
         "methods": [method["name"] for method in view.payload["methods"]],
         **({} if entry.target is None else {"target": entry.target}),
@@ -379,7 +391,7 @@ def _lines_before(entry: Entry, view: View, by: Level) -> list[str]:
         "by": by,
     }
     asked = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    return [*lines, f"explained = attnscope.explain(model, {entry.text!r}, {asked})"]
+    return [*lines, f"explained = attnscope.explain(model, {entry.text!r}, {asked}{cut})"]
 
 
 def _call_of(entry: Entry, view: View, by: Level) -> str:
@@ -389,8 +401,7 @@ def _call_of(entry: Entry, view: View, by: Level) -> str:
         layout = ', layout="text"' if by == "sentence" else ""
         if entry.model_name is None:
             return "attnscope.views.scores(attnscope.compare(record), record=record)"
-        record = ", record=explained.record" if by == "token" else layout
-        return f"attnscope.views.scores(explained.comparison{record})"
+        return f"attnscope.views.scores(explained.comparison, record=explained.record{layout})"
     if view.name == "flow" and entry.record is not None and len(view.payload["computed"]["sources"]):
         sources = view.payload["computed"]["sources"]
         if len(sources) < len(entry.record.query_tokens):

@@ -7,7 +7,8 @@ import json
 import logging
 import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -17,6 +18,7 @@ from typing import Any
 import transformers
 from safetensors import SafetensorError, safe_open
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.logging import set_tqdm_hook
 
 from ..errors import BadInput
 from .families import is_decoder_only
@@ -77,10 +79,21 @@ def complete_model(name: str, kind: Any, options: dict[str, Any], allowed: tuple
 
 def _read(name: str, kind: Any, options: dict[str, Any]) -> tuple[PreTrainedModel, list[str], list[str]]:
     """The model, the names of weights that are not in its file, and names in the file that it has no use for."""
-    model, found = kind.from_pretrained(name, output_loading_info=True, **options)
+    with _without_bars():
+        model, found = kind.from_pretrained(name, output_loading_info=True, **options)
     # masks and position numbers are made by the code; numbers that were learned are not
     counted = {key for key, buffer in model.named_buffers() if not buffer.is_floating_point()}
     return model, sorted(set(found["missing_keys"]) - counted), sorted(found["unexpected_keys"])
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Within this, transformers draws no bars of weights that are read; those of downloads are the hub's, and stay."""
+    before = set_tqdm_hook(lambda bar, given, named: bar(*given, **{**named, "disable": True}))
+    try:
+        yield
+    finally:
+        set_tqdm_hook(before)
 
 
 def _not_allowed(missing: Iterable[str], allowed: tuple[str, ...]) -> list[str]:

@@ -181,6 +181,11 @@ def checked_parts(text: Text) -> tuple[Any, Any]:
         words = [part] if isinstance(part, str) else part
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise BadInput(f"A text is a string, a pair of strings, or a list of words, not {type(part).__name__}.")
+        if isinstance(part, list) and (several := next((word for word in words if len(word.split()) > 1), None)):
+            raise BadInput(
+                f"A list is one text, already split into words, and {several[:40]!r} is no word: give several texts to"
+                " records, and a pair of texts as a tuple."
+            )
         whole = "".join(words)
         if not whole.strip():
             raise BadInput("The text is empty; give at least one word.")

@@ -4,7 +4,7 @@ import inspect
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import transformers
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.hub import cached_file, is_offline_mode
 
 from ..errors import BadInput
 from .checkpoints import adapter_in, check_vocabulary, complete_model, tokenizer_at, with_adapter, without_wrapper
@@ -247,8 +248,21 @@ def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, An
         if not isinstance(_json(file), dict):
             raise BadInput(f"The config.json of {name} is no JSON object, so it describes no model.")
         _check_weight_files(file.parent)
+    else:
+        _tell_of_hub(name, place)
     config: PreTrainedConfig = AutoConfig.from_pretrained(name, **place, **changes)
     return config
+
+
+def _tell_of_hub(name: str, place: Mapping[str, Any]) -> None:
+    """Say that the hub is asked, which may take long: a name that was mistyped is then seen at once."""
+    if is_offline_mode() or place.get("local_files_only"):
+        return
+    here = {option: place.get(option) for option in ("cache_dir", "revision")}
+    quietly = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
+    with suppress(OSError, ValueError):  # no name on the hub looks like this, which transformers says at once
+        if cached_file(name, "config.json", local_files_only=True, **here, **quietly) is None:
+            log.warning("There is no folder %s here: asking the Hugging Face hub for that model.", ascii(name))
 
 
 def _json(file: Path) -> Any:

@@ -147,6 +147,7 @@ def mistakes(
         model = load(model)
     if not texts or len(texts) != len(labels):
         raise BadInput(f"Every text has one label, but there are {len(texts)} texts and {len(labels)} labels.")
+    _check_one_label(model)
     gold = _named_as(labels, model)
     predicted = _predicted(model, texts, truncate, batch_size, watch)
     wrong = [place for place, (label, _) in enumerate(predicted) if label != gold[place]]
@@ -176,6 +177,16 @@ def mistakes(
         right_without=sum(label == right for (label, _), right in zip(after, gold, strict=True)),
         confusion=dict(confusion),
     )
+
+
+def _check_one_label(model: InstrumentedModel) -> None:
+    """Refuse a classifier that gives a text several labels: it is not wrong because another one is likelier."""
+    config = getattr(model.model, "config", None)
+    if getattr(config, "problem_type", None) == "multi_label_classification":
+        raise BadInput(
+            f"{model.name} may give a text several labels at once, so no single one is right or wrong: see its texts"
+            " one by one, with explain and target."
+        )
 
 
 def _named_as(labels: Sequence[str], model: InstrumentedModel) -> list[str]:

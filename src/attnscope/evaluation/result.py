@@ -228,7 +228,7 @@ def _conclusion(rows: pd.DataFrame) -> str:
         )
     best, count = ranked.index[-1], int(ranked["clear"].iloc[-1])
     where = "in what was measured" if ways == 1 else f"in {count} of {ways} comparisons"
-    return f"Conclusion: {best} follows this model best, clearly above its best baseline {where}."
+    return f"Conclusion: ask {best} first on this model: it is clearly above its best baseline {where}."
 
 
 def _about(rows: pd.DataFrame, table: pd.DataFrame, against: str) -> Iterator[str]:

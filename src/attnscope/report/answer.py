@@ -5,6 +5,7 @@ from html import escape
 from ..attribution import Comparison
 from ..evaluation import Trust
 from ..explaining import Explanation, carried_words, phrases_in_words
+from ..numerals import counted
 from ..record import AttentionRecord
 from ..views.scores_methods import trust_of
 from ..views.sides import printable, token_texts
@@ -20,10 +21,11 @@ def answer_html(explanation: Explanation, trust: Trust | None) -> str:
     """The text, its prediction, the words that carried it by the method to be trusted most, and what to make of it."""
     record = explanation.record
     method, why = most_trusted(explanation.comparison, trust)
+    carried = carried_words(explanation.comparison, method, explanation.by)
     together = f" {phrases_in_words(explanation.phrases)}" if explanation.phrases else ""
     return (
         f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}{_explain(record)}"
-        f"<p>{escape(carried_words(explanation.comparison, method))}{escape(together)} {escape(why)}</p>"
+        f"<p>{escape(carried)}{escape(together)} {escape(why)}</p>"
         f"<p class=quiet>{escape(resting_words(record))}</p>"
     )
 
@@ -54,6 +56,8 @@ def _prediction(record: AttentionRecord) -> str:
             " weights alone. What follows shows where its read-out looks.</p>"
         )
     label, probability = record.prediction[0]
+    prompt = record.card.get("prompt_tokens")
+    behind = f"Behind the answer, which begins after {counted(prompt, 'token')}, it predicts" if prompt else "Predicts"
     if len(record.prediction) == 1:
         return f"<p class=prediction>Output <b>{escape(printable(label))}</b> {probability:.4f}</p>"
     rows = "".join(
@@ -62,7 +66,7 @@ def _prediction(record: AttentionRecord) -> str:
         for name, share in record.prediction[:OUTCOMES_SHOWN]
     )
     return (
-        f"<p class=prediction>Predicts <b dir=auto>{escape(outcome_words(label))}</b>"
+        f"<p class=prediction>{behind} <b dir=auto>{escape(outcome_words(label))}</b>"
         f" with {escape(percent(probability))}</p>"
         f"<table class=outcomes><caption class=hidden>Probability of each outcome</caption>{rows}</table>"
         f"{_not_shown(record)}"

@@ -90,10 +90,11 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
     left_out = dict(comparison.left_out)
     try:
         half = PAGE_BYTES + (budget - PAGE_BYTES) // 2
-        # scores may be of words
-        scored = record if comparison.scores[0].tokens == record.key_tokens else record.words()
         shown = replace(comparison, left_out={})  # which is said below
-        scores = scores_view(shown, record=scored, trust=trust, reference=comparison.reference, size_budget=half)
+        # a sentence is too long to be the head of a column
+        layout = "text" if explanation.by == "sentence" else None
+        asked = {"reference": comparison.reference, "layout": layout, "size_budget": half}
+        scores = scores_view(shown, record=record, trust=trust, **asked)
         budget -= int(sum(map(len, scores.blobs.values())) * WORST)
         yield scores
     except BadInput as error:

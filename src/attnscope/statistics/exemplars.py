@@ -19,7 +19,7 @@ RANKED_TOGETHER = 256
 
 @dataclass
 class Exemplars:
-    """For each head the sentences with the largest single weight that counts, and the pair of tokens that has it.
+    """For each head the sentences with the largest single weight to no sink, and the pair of tokens that has it.
 
     Sentences of the same tokens count once. Of equal weights the earlier sentence comes first.
     """

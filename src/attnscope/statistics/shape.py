@@ -117,7 +117,7 @@ class Entropy(RatioStatistic):
 class NullAttention(RatioStatistic):
     """The share of all attention, all rows counted, that goes to what is null; without a rule, to the first token.
 
-    `one_token` is about the rest: of the attention that counts, the share that goes to the most attended token of each
+    `one_token` is about the rest: of what goes to no sink, the share that goes to the most attended token of each
     sentence. `one_token_chance` is what that token would get if every row shared what it gives alike: more in short
     sentences, and more in causal models, where all rows see the first tokens.
     """

@@ -325,10 +325,10 @@ export function recordControls(frame, payload) {
   const { queries, keys } = payload;
   frame.stepper("Layer", "layer", payload.weights.layers);
   if (queries.sentences) {
-    const names = { 0: "A", 1: "B" };
+    const names = queries.pair ?? ["A", "B"];
     /** @type {[string, string][]} */
     const pairs = ["00", "01", "10", "11"].map((pair) => [pair, `${names[pair[0]]} → ${names[pair[1]]}`]);
-    frame.select("Sentences", "between", [["all", "All"], ...pairs]);
+    frame.select(names[0] === "A" ? "Sentences" : "From and to", "between", [["all", "All"], ...pairs]);
   }
   frame.threshold();
   wordsControl(frame, queries, keys);

@@ -23,6 +23,8 @@ interface Side {
   words: { text: string; places: number[] }[];
   /** For each token 0 or 1, the sentence of a pair; null for one text. */
   sentences: number[] | null;
+  /** What the two are called: A and B, or prompt and answer. */
+  pair?: string[];
   sinks: number[];
   /** Queries that attend to nothing. */
   masked?: number[];

@@ -11,6 +11,7 @@ from ..attribution.comparing import REFERENCES
 from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
+from ..record.words import Level, units
 from .choices import pick_one, position
 from .palette import diverging
 from .printing import (
@@ -27,7 +28,7 @@ from .printing import (
     text_width,
     wrap,
 )
-from .scores_methods import Method, Scores, methods_of, trust_of
+from .scores_methods import Method, Scores, level_of, methods_of, trust_of
 from .scores_rows import Row, Rows, ScoresScene, with_maps
 from .sides import quoted_texts, side_of, sides_of, title_of
 from .view import View
@@ -57,7 +58,8 @@ def scores(
 
     Args:
         scores: The scores of one method or several, or a `Comparison`; all of the same tokens.
-        record: What was scored; it tells sinks, the sentences of a pair, and the tokens that attend.
+        record: What was scored, or whose words or sentences were; it tells sinks, the sentences of a pair, and the
+            tokens that attend.
         trust: How far each method can be trusted on this model: a mapping of methods to {"value", "low", "high"}, or
             what `attnscope.trust` returns.
         layer: The layer to open with, by its number or from the end; by default what each method says by itself.
@@ -68,8 +70,14 @@ def scores(
             up to 16 MB), those of flow for short texts only; what is left out is said.
     """
     methods = with_maps(methods_of(scores, record), size_budget)
-    sides = _sides(methods, record)
-    layers = list(record.layers) if record is not None else list(range(max(one.scores.size[0] for one in methods)))
+    level = None if record is None else level_of(methods[0].scores, record)
+    sides = _sides(methods, record, level)
+    of_record = record is not None and level == "token"  # words and sentences have scores of no single layer
+    layers = (
+        list(record.layers)
+        if record is not None and of_record
+        else list(range(max(one.scores.size[0] for one in methods)))
+    )
     scene = ScoresScene(methods, sides, layers)
     figures, sentence = trust_of(trust)
     payload = {
@@ -115,18 +123,35 @@ def scores(
     )
 
 
-def _sides(methods: Sequence[Method], record: AttentionRecord | None) -> dict[str, Any]:
+def _sides(methods: Sequence[Method], record: AttentionRecord | None, level: Level | None) -> dict[str, Any]:
     """The tokens that attend and those that are scored."""
-    if record is not None:
+    if record is not None and level == "token":
         return sides_of(record)
     scored = methods[0].scores
     keys = {**side_of(scored.tokens, scored.word_ids, scored.special, None), "sinks": [], "masked": []}
+    if record is not None and level is not None:
+        keys |= _quiet_and_pair(record, level)
     count = max(method.scores.size[1] for method in methods)
     if count in (0, len(scored.tokens)):
         return {"queries": keys, "keys": keys, "stack": "encoder", "causal": False}
     names = [str(position) for position in range(count)]
     queries = side_of(names, range(count), [False] * count, None)
     return {"queries": {**queries, "sinks": [], "masked": []}, "keys": keys, "stack": "cross", "causal": False}
+
+
+def _quiet_and_pair(record: AttentionRecord, level: Level) -> dict[str, Any]:
+    """The words or sentences of a record that are sinks, and the text of a pair that each belongs to.
+
+    A word is a sink as soon as one of its tokens is; a sentence only if it is nothing else.
+    """
+    groups, _ = units(record.key_tokens, record.key_special, record.key_word_ids, level)
+    tokens = sides_of(record)["keys"]
+    sinks, pair = set(tokens["sinks"]), tokens["sentences"]
+    rests = sinks.issuperset if level == "sentence" else lambda group: not sinks.isdisjoint(group)
+    return {
+        "sinks": [place for place, group in enumerate(groups) if rests(group)],
+        "sentences": None if pair is None else [pair[group[0]] for group in groups],
+    }
 
 
 def _reference(methods: Sequence[Method]) -> str:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from ..attribution import Comparison
 from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
+from ..record.words import Level, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,8 @@ def methods_of(scores: Scores, record: AttentionRecord | None) -> list[Method]:
     if not given:
         raise BadInput("There is nothing to show: give the scores of at least one method.")
     _check_same_tokens(given, record)
-    readout = record.readout.double() if record is not None else _readout_in(given)
+    of_tokens = record is not None and level_of(given[0], record) == "token"
+    readout = record.readout.double() if record is not None and of_tokens else _readout_in(given)
     counts: dict[str, int] = {}
     methods = []
     for one in given:
@@ -115,6 +117,13 @@ def methods_of(scores: Scores, record: AttentionRecord | None) -> list[Method]:
         name = one.method if counts[one.method] == 1 else f"{one.method} {counts[one.method]}"
         methods.append(Method(name, one, readout))
     return methods
+
+
+def level_of(scored: TokenScores, record: AttentionRecord) -> Level | None:
+    """What of a record was scored: its tokens, words or sentences; None where it was another record."""
+    levels: tuple[Level, ...] = get_args(Level)
+    known = (record.key_tokens, record.key_special, record.key_word_ids)
+    return next((level for level in levels if units(*known, level)[1] == scored.tokens), None)
 
 
 def _check_same_tokens(given: Sequence[TokenScores], record: AttentionRecord | None) -> None:
@@ -134,7 +143,7 @@ def _check_same_tokens(given: Sequence[TokenScores], record: AttentionRecord | N
         raise BadInput("There is nothing to show: these scores are of no tokens.")
     if record is None:
         return
-    if record.key_tokens != first.tokens:
+    if level_of(first, record) is None:
         raise BadInput(
             f"This record is not the one that was scored: it has {_some(record.key_tokens)}, the scores are of"
             f" {_some(first.tokens)}."

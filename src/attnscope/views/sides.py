@@ -90,6 +90,7 @@ def sides_of(record: AttentionRecord, sentence_b_start: int | None = None) -> di
     queries = side_of(record.query_tokens, record.query_word_ids, record.query_special, sentences)
     keys = side_of(record.key_tokens, record.key_word_ids, record.key_special, sentences)
     own = record.stack != "cross"
+    queries["pair"] = keys["pair"] = ["Prompt", "Answer"] if _prompt_tokens(record) else ["A", "B"]
     queries["sinks"] = [position for position in sinks if own]
     keys["sinks"] = sinks
     queries["masked"] = [position for position, masked in enumerate(record.masked_queries) if masked]
@@ -130,9 +131,21 @@ def sinks_of(record: AttentionRecord) -> list[int]:
     return [int(position) for position in large.nonzero().flatten()]
 
 
+def _prompt_tokens(record: AttentionRecord) -> int:
+    """How many tokens are the prompt, where the others were written by the model or given as its answer; else 0."""
+    prompt = record.card.get("prompt_tokens")
+    of_tokens = isinstance(prompt, int) and record.stack != "cross" and record.card.get("level") != "word"
+    return prompt if of_tokens and 0 < prompt < len(record.key_tokens) else 0
+
+
 def sentences_of(record: AttentionRecord, sentence_b_start: int | None = None) -> list[int] | None:
-    """For each token 0 or 1, the sentence of a pair that it belongs to; None where there is one text only."""
+    """For each token 0 or 1, the sentence of a pair that it belongs to; None where there is one text only.
+
+    What a model wrote is the second of a pair whose first is the prompt.
+    """
     count = len(record.key_tokens)
+    if sentence_b_start is None and (prompt := _prompt_tokens(record)):
+        sentence_b_start = prompt
     if sentence_b_start is not None:
         if record.stack == "cross" or not 0 < sentence_b_start < count:
             raise BadInput(f"The second sentence must begin within the {count} tokens of self-attention.")

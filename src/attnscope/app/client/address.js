@@ -4,10 +4,10 @@
 
 /** @typedef {"token" | "word" | "sentence"} Level what gets one score each
  *  @typedef {{model?: string, text?: string, second?: string | null, opened?: string, view?: string, methods?: string[] | null,
- *   target?: string | null, against?: string | null, by?: Level, states: Record<string, object>}} Shown what a pane shows; `opened` names a file that no link can hold
+ *   target?: string | null, against?: string | null, truncate?: string | null, by?: Level, states: Record<string, object>}} Shown what a pane shows; `opened` names a file that no link can hold
  *  @typedef {{panes: Shown[], inStep: boolean}} Place */
 
-const NAMES = ["model", "text", "second", "opened", "target", "against", "view"];
+const NAMES = ["model", "text", "second", "opened", "target", "against", "truncate", "view"];
 /** @type {Level[]} */
 export const LEVELS = ["word", "token", "sentence"];
 const STATE = /_state$/;
@@ -43,7 +43,7 @@ export function toAddress({ panes, inStep }) {
   panes.forEach(({ states, methods, by, ...rest }, number) => {
     if (number) said.append("pane", String(number + 1));
     for (const name of NAMES) if (rest[name] || (name === "text" && rest.text !== undefined)) said.append(name, rest[name]);
-    if (by && by !== "token") said.append("by", by);
+    if (by && by !== "word") said.append("by", by);
     if (methods) said.append("methods", methods.join(","));
     for (const [name, state] of Object.entries(states)) if (Object.keys(state).length) said.append(`${name}_state`, JSON.stringify(state));
   });

@@ -30,7 +30,9 @@ export class Pane {
   /** What is explained, and by what. @type {import("/client/explaining.js").Outcomes} */
   #outcomes = PREDICTION;
   /** @type {import("/client/explaining.js").Level} */
-  #by = "token";
+  #by = "word";
+  /** Whether what the model cannot read of a long text is left out. */
+  #truncate = false;
   /** What is chosen in views that are not drawn yet. */
   #states = {};
 
@@ -79,7 +81,8 @@ export class Pane {
     const views = new Set([...Object.keys(this.#states), ...(this.#reply?.views ?? []).map(({ name }) => name)]);
     const states = Object.fromEntries([...views].map((name) => [name, this.stage.live(name)?.changes ?? this.#states[name] ?? {}]));
     const { asked, name } = this.#source ?? { asked: this.question.asked, name: "" };
-    return { ...(asked ?? { opened: name }), ...this.#outcomes, by: this.#by, view: this.#view, methods: this.#wanted, states };
+    const truncate = this.#truncate ? "1" : null;
+    return { ...(asked ?? { opened: name }), ...this.#outcomes, truncate, by: this.#by, view: this.#view, methods: this.#wanted, states };
   }
 
   /** The view and the layer in sight. */
@@ -95,12 +98,12 @@ export class Pane {
 
   /** Shows what a link or another pane shows. @param {Shown} shown @param {Source | null} [source] */
   async restore(
-    { model, text, second = null, opened: name, target = null, against = null, by = "token", view, methods = null, states },
+    { model, text, second = null, opened: name, target = null, against = null, truncate = null, by = "word", view, methods = null, states },
     source = null,
   ) {
     const known = methods?.filter((one) => this.start.methods.some((method) => method.name === one));
     [this.#view, this.#wanted, this.#states] = [view ?? "scores", known?.length ? known : null, states];
-    [this.#outcomes, this.#by] = [{ target, against }, by];
+    [this.#outcomes, this.#by, this.#truncate] = [{ target, against }, by, truncate === "1"];
     if (source && !source.asked) return this.#read(source);
     if (name !== undefined) {
       const gone = new Refused(`“${name}” was open here. A link cannot hold a file: open it again to see it.`, 400);
@@ -116,12 +119,14 @@ export class Pane {
   /** Looks at a text. @param {import("/client/question.js").Asked} asked */
   look(asked) {
     if (!this.#keepsOutcomes(asked)) this.#outcomes = PREDICTION;
+    const before = this.#source?.asked;
+    if (before && !same(before, asked)) this.#truncate = false; // another text is cut only if that is asked for again
     return this.#ask(asked);
   }
 
   #ask(asked) {
-    const outcomes = this.#outcomes;
-    return this.#read({ asked, outcomes, name: "", read: (signal) => readText({ ...asked, ...outcomes }, signal) });
+    const [outcomes, truncate] = [this.#outcomes, this.#truncate];
+    return this.#read({ asked, outcomes, name: "", read: (signal) => readText({ ...asked, ...outcomes, truncate }, signal) });
   }
 
   /** Whether what is explained makes sense for another text: a chosen outcome of the same model; what a link says does. */
@@ -165,8 +170,16 @@ export class Pane {
     } catch (error) {
       if (!error.isPassing && source.asked) this.#outcomes = PREDICTION; // so that the next text is not refused too
       const plain = element("button", { type: "button", onclick: () => this.#ask(source.asked) }, "Explain the prediction");
-      this.#failed(source, error.message, ...(error.isPassing ? [again] : same(source.outcomes, PREDICTION) ? [] : [plain]));
+      const cut = element("button", { type: "button", onclick: () => this.#cut(source.asked) }, "Leave the rest out");
+      const asking = same(source.outcomes, PREDICTION) ? [] : [plain];
+      this.#failed(source, error.message, ...(error.isPassing ? [again] : error.isTooLong ? [cut] : asking));
     }
+  }
+
+  /** Reads as much of a text as the model can. */
+  #cut(asked) {
+    this.#truncate = true;
+    return this.#ask(asked);
   }
 
   /** Shows what came of a question. */

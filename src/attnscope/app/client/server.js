@@ -2,10 +2,11 @@
 
 /** What the server refused, in its own sentence; a status of 0 means that nothing answered. */
 export class Refused extends Error {
-  /** @param {string} sentence @param {number} status */
-  constructor(sentence, status) {
+  /** @param {string} sentence @param {number} status @param {boolean} [tooLong] whether the beginning of the text could be read */
+  constructor(sentence, status, tooLong = false) {
     super(sentence);
     this.status = status;
+    this.isTooLong = tooLong;
   }
 
   /** Whether the same question may be answered when it is asked again. */
@@ -35,7 +36,8 @@ async function answered(path, options = {}) {
   }
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
-  throw new Refused(typeof told.error === "string" ? told.error : `The server answered with status ${response.status}.`, response.status);
+  const sentence = typeof told.error === "string" ? told.error : `The server answered with status ${response.status}.`;
+  throw new Refused(sentence, response.status, told.too_long === true);
 }
 
 const asJson = (body, signal) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
@@ -43,7 +45,7 @@ const asJson = (body, signal) => ({ method: "POST", headers: { "Content-Type": "
 /** What is here: models, methods, views, limits. */
 export const start = async () => (await answered("/api/start")).json();
 
-/** Runs a model on a text. @param {import("/client/question.js").Asked & import("/client/explaining.js").Outcomes} asked @param {AbortSignal} signal */
+/** Runs a model on a text. @param {import("/client/question.js").Asked & import("/client/explaining.js").Outcomes & {truncate: boolean}} asked @param {AbortSignal} signal */
 export const readText = async (asked, signal) => (await answered("/api/texts", asJson(asked, signal))).json();
 
 /** Opens a saved record. @param {File} file @param {AbortSignal} signal */
