@@ -14,7 +14,7 @@ import attnscope
 
 RECORDS = 200
 OFTEN = 1e-5
-"""Seconds after which another thread gets its turn: five hundred times as often as by default, so that turns end anywhere."""
+"""Seconds until another thread has its turn: five hundred times as often as by default, so that turns end anywhere."""
 
 
 @pytest.fixture

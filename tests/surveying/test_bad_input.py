@@ -78,8 +78,8 @@ def test_without_annotation_only_what_needs_none_is_counted(small) -> None:
 def test_unknown_names(small) -> None:
     refused(r"^There is no statistic 'distances': choose part_of_speech, .* or roles\.$", small(), PLAIN, ["distances"])
     refused(r"^There is no engine 'spark': choose one of local, cores, ray, or", small(), PLAIN, engine="spark")
-    refused(r"^null is first, special, none or a list of positions, not 'last'\.$", small(), PLAIN, null="last")
-    refused(r"^null is first, special, none or a list of positions, not \[\]\.$", small(), PLAIN, null=[])
+    refused(r"^null is first, special, sinks, none or a list of positions, not 'last'\.$", small(), PLAIN, null="last")
+    refused(r"^null is first, special, sinks, none or a list of positions, not \[\]\.$", small(), PLAIN, null=[])
     refused(r"^statistics= is a list of part_of_speech, .*, not 'distance'\.$", small(), PLAIN, "distance")
     refused(r"^statistics= is a list of", small(), PLAIN, [])
 

@@ -60,8 +60,8 @@ def test_a_second_run_says_so_and_resuming_gives_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--null", "last"], "null is first, special, none"),
-        (["--null", "1,x"], "--null is first, special, none, or positions"),
+        (["--null", "last"], "null is first, special, sinks, none"),
+        (["--null", "1,x"], "--null is first, special, sinks, none, or positions"),
         (["--engine", "spark"], "There is no engine 'spark'"),
         (["--workers", "2"], "--workers is not for --engine local"),
         (["--statistics", "beauty"], "There is no statistic 'beauty'"),

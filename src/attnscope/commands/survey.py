@@ -34,7 +34,9 @@ def survey(
     ] = None,
     null: Annotated[
         str | None,
-        typer.Option(help="What to leave out as null attention: first, special, none, or positions such as 0,-1."),
+        typer.Option(
+            help="What to leave out as null attention: first, special, sinks, none, or positions such as 0,-1."
+        ),
     ] = None,
     limit: Annotated[
         int | None, typer.Option(help="Read only so many sentences, or texts where they are parsed.")
@@ -104,4 +106,4 @@ def _null(text: str | None) -> str | list[int] | None:
     try:
         return [int(number) for number in text.split(",")]
     except ValueError:
-        raise BadInput(f"--null is first, special, none, or positions such as 0,-1, not {text!r}.") from None
+        raise BadInput(f"--null is first, special, sinks, none, or positions such as 0,-1, not {text!r}.") from None

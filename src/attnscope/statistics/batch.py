@@ -33,6 +33,8 @@ class Reading:
     special: tuple[bool, ...]
     words: tuple[int | None, ...]
     """The word of each token, as a position in the sentence; None for special tokens."""
+    sinks: tuple[int, ...] = ()
+    """The positions of tokens that many heads rest on, where the rule "sinks" has looked for them."""
 
     def __len__(self) -> int:
         return len(self.token_ids)
@@ -50,6 +52,7 @@ class Reading:
             tokens=self.tokens[:length],
             special=self.special[:length],
             words=self.words[:length],
+            sinks=tuple(position for position in self.sinks if position < length),
         )
 
 
@@ -64,10 +67,11 @@ def is_punctuation(token: str) -> bool:
 
 # Null attention: which rows and columns are left out because heads rest there when they look for nothing.
 # Vig & Belinkov 2019 (section 5.2.3) leave out the first token of GPT-2. Bidirectional models rest on their special
-# tokens instead, and a model may have other sinks: so the rule is a choice.
+# tokens instead, and a model may have other sinks, which "sinks" looks for in every sentence (sinks.py): so the rule is
+# a choice.
 
 
-NullRule = Literal["first", "special", "none"]
+NullRule = Literal["first", "special", "sinks", "none"]
 Null = NullRule | tuple[int, ...]
 
 
@@ -83,7 +87,7 @@ def checked_null(null: object) -> Null:
 
 def kept_queries(reading: Reading, null: Null) -> list[bool]:
     """The rows that count: all, but for special tokens where these are null."""
-    return [null != "special" or not special for special in reading.special]
+    return [null not in ("special", "sinks") or not special for special in reading.special]
 
 
 def kept_keys(reading: Reading, null: Null) -> list[bool]:
@@ -95,6 +99,8 @@ def null_keys(reading: Reading, null: Null) -> list[bool]:
     """The columns that null attention is measured on; without a rule, the first token."""
     if null == "special":
         return list(reading.special)
+    if null == "sinks":
+        return [special or place in reading.sinks for place, special in enumerate(reading.special)]
     positions = (0,) if isinstance(null, str) else null
     within = {position % len(reading) for position in positions if -len(reading) <= position < len(reading)}
     return [position in within for position in range(len(reading))]
@@ -102,7 +108,7 @@ def null_keys(reading: Reading, null: Null) -> list[bool]:
 
 def first_counted(reading: Reading, null: Null) -> int:
     """The position from which a text is counted: behind the leading special tokens where these are null."""
-    return reading.leading_special if null == "special" else 0
+    return reading.leading_special if null in ("special", "sinks") else 0
 
 
 # Pairs of an attending and an attended token: as such, and linked by a dependency.

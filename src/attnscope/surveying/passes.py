@@ -47,6 +47,8 @@ class Fold:
     groups: dict[str, list[Any]] = field(default_factory=dict)
     totals: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    sinks: Counter[str] = field(default_factory=Counter)
+    """The tokens that heads rest on, where they were looked for."""
     longest: int = 0
     """Tokens of the longest sentence."""
     waiting: dict[int, Callable[[], State]] = field(default_factory=dict)
@@ -60,7 +62,7 @@ class Fold:
             self.taken += 1
 
     def _take(self, group: int, state: State) -> None:
-        if lacking := [name for name in COUNTED if name not in state]:
+        if lacking := [name for name in (*COUNTED, "sinks") if name not in state]:
             raise BadInput(
                 f"The unfinished survey was begun by another version of attnscope, which did not count"
                 f" {', '.join(lacking)}: begin it anew in another folder."
@@ -74,6 +76,7 @@ class Fold:
                 groups[group].merge(statistic)
         self.totals.update({name: state[name] for name in COUNTED})
         self.skipped.update(state["skipped"])
+        self.sinks.update(state["sinks"])
         self.longest = max(self.longest, state["longest"])
 
 
@@ -190,6 +193,8 @@ class Passes:
 # merged as they come, into a fixed number of groups, out of which the standard errors are made.
 
 
+MOST_SINKS = 20
+"""A survey that looks for sinks names so many of them, the most frequent first."""
 READ_FOR_CASES = 200
 """Cases of roles are looked for in so many texts, so that they cost little beside the survey."""
 
@@ -227,6 +232,8 @@ def measure_corpus(model: Any, plan: Plan, watch: Watch | None) -> Survey:
             tables[ROLE_EXEMPLARS] = _cases(loaded, job, plan.corpus, tables[ROLES])
     read = {**first.totals, "longest": first.longest, "skipped": dict(first.skipped)}
     read |= {"warnings": _warnings(null, first.longest), "left_out": plan.choice.left_out}
+    if null == "sinks":
+        read["sinks"] = dict(first.sinks.most_common(MOST_SINKS))
     read["corpus_fingerprint"] = passes.fingerprint
     # each worker has checked its own copy of the model, with differences of its own
     made = {name: value for name, value in card_of(loaded.model).items() if name != "verified"}

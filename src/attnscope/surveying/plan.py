@@ -48,7 +48,8 @@ def survey(
     lists of words; `parser` names the spaCy model that parses texts. `statistics` are names of
     `STATISTICS`, "roles", or classes; by default all that the corpus has the annotation for. `null` says what is left
     out as null attention: "first", "special", "none" or positions; by default the first token of causal models and the
-    special tokens of others.
+    special tokens of others. "sinks" leaves these out and, beside them, each token of a sentence that many heads rest
+    on, for which the model reads every sentence once more.
 
     With a folder `out` every shard of `shard_size` texts is kept when it is done, and `resume` goes on from there to
     the very same tables. `engine` is "local", "cores" or "ray". The result has the same bits for any engine and any

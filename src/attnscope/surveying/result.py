@@ -133,6 +133,7 @@ class Survey:
         lines = [f"{self.title}: {size}, {read}, null attention: {card['null']}."]
         lines += [f"Skipped {count:,}: {reason}." for reason, count in card["skipped"].items()]
         lines += _shared_tokens(card)
+        lines += _sinks(card)
         lines += card.get("warnings", ())
         lines += [
             f"Not taken: {name}, which needs {what}; the first sentence has none."
@@ -162,6 +163,14 @@ def _schema_of_empty(table: pd.DataFrame) -> Any:
             kind = pa.list_(pa.string()) if column.name == "tokens" else pa.string()
             schema = schema.set(place, column.with_type(kind))
     return schema
+
+
+def _sinks(card: Mapping[str, Any]) -> list[str]:
+    """The tokens that were left out as sinks, beside the first token and the special ones."""
+    if "sinks" not in card:
+        return []
+    named = ", ".join(f"{token.strip()!r} {count:,}" for token, count in list(card["sinks"].items())[:5])
+    return [f"Left out as sinks beside the first and the special tokens: {named or 'none was found'}."]
 
 
 def _shared_tokens(card: Mapping[str, Any]) -> list[str]:

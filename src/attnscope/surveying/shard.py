@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..record.attention import Stack
 from ..record.words import readable
 from ..statistics import PARSE, TAGS, Frame, Need, Null, Reading, observer
 from ..statistics.batch import first_counted
+from ..statistics.sinks import RestingHeads
 from ..syntax import Parser, Sentence, Unaligned, words_of_tokens
 
 PLACES = 2**32
@@ -83,6 +84,8 @@ class ShardWorker:
             except Unaligned as error:
                 skipped[error.reason] += 1
         frame = self._frame([reading for reading, _ in read])
+        if self.job.null == "sinks":
+            read = self._mark_sinks(read, frame)
         statistics = self.job.fresh(frame)
         for batch in self._batches(self._shorten(read)):
             observe = observer([reading for reading, _ in batch], frame, list(statistics.values()))
@@ -95,7 +98,20 @@ class ShardWorker:
             "tokens": sum(len(reading) for reading, _ in read),
             "longest": max((len(reading) for reading, _ in read), default=0),
             "skipped": dict(skipped),
+            "sinks": dict(Counter(reading.tokens[place] for reading, _ in read for place in reading.sinks if place)),
         }
+
+    def _mark_sinks(self, read: Sequence[tuple[Reading, Encoded]], frame: Frame) -> list[tuple[Reading, Encoded]]:
+        """The sentences with what their heads rest on, for which the model reads them once more, before all else."""
+        marked: list[tuple[Reading, Encoded]] = []
+        for batch in self._batches(read):
+            # the first token of a causal model is one without a look: every row sees it
+            readings = [replace(reading, sinks=(0,) if self.shape.causal else ()) for reading, _ in batch]
+            resting = RestingHeads(frame)
+            encodings = [encoded for _, encoded in batch]
+            stream(self.body, encodings, self.job.stack, observer(readings, frame, [resting]))
+            marked += zip(resting.mark(readings), encodings, strict=True)
+        return marked
 
     def _sentences(self, items: Sequence[Sentence | str]) -> Iterator[Sentence]:
         if self.parser is None:

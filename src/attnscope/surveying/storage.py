@@ -58,6 +58,7 @@ class Facts:
     words_without_token: Count = 0
     warnings: tuple[Words, ...] = ()
     left_out: Mapping[Label, Words] = field(default_factory=dict)
+    sinks: Mapping[Words, Count] = field(default_factory=dict)
 
 
 def read_card(folder: Path) -> dict[str, Any]:

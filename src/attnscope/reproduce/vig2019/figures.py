@@ -27,6 +27,7 @@ from .stages import toy_caution
 NULLS = {
     "first": "attention to the first token is left out everywhere but in Figure 5, as in the paper",
     "special": "attention to and from special tokens is left out everywhere but in Figure 5",
+    "sinks": "attention to the first token and to what many heads rest on is left out everywhere but in Figure 5",
     "none": "nothing is left out",
 }
 CHOSEN = (

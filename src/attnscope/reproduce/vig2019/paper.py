@@ -57,7 +57,7 @@ class Options:
     ] = None
     by_genre: Annotated[bool, "One reproduction for each genre of the corpus, and one that compares them."] = False
     documents: Annotated[bool, "Whole documents in place of sentences, up to 250 words at a time."] = False
-    null: Annotated[str | None, "What to leave out as null attention: first, special or none."] = None
+    null: Annotated[str | None, "What to leave out as null attention: first, special, sinks or none."] = None
     engine: Annotated[str, "local, cores (processes here) or ray (many machines)."] = "local"
     data: Annotated[Path | None, "Where the data sets are, before $ATTNSCOPE_DATA."] = None
     watch: Watch | None = None
