@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import transformers
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils.hub import cached_file, is_offline_mode
+from transformers.utils.hub import cached_file, is_offline_mode  # type: ignore[attr-defined] # which it has
 
 from ..errors import BadInput
 from .checkpoints import adapter_in, check_vocabulary, complete_model, tokenizer_at, with_adapter, without_wrapper

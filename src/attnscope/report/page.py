@@ -93,7 +93,7 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
         shown = replace(comparison, left_out={})  # which is said below
         # a sentence is too long to be the head of a column
         layout = "text" if explanation.by == "sentence" else None
-        asked = {"reference": comparison.reference, "layout": layout, "size_budget": half}
+        asked: dict[str, Any] = {"reference": comparison.reference, "layout": layout, "size_budget": half}
         scores = scores_view(shown, record=record, trust=trust, **asked)
         budget -= int(sum(map(len, scores.blobs.values())) * WORST)
         yield scores

@@ -134,8 +134,9 @@ def sinks_of(record: AttentionRecord) -> list[int]:
 def _prompt_tokens(record: AttentionRecord) -> int:
     """How many tokens are the prompt, where the others were written by the model or given as its answer; else 0."""
     prompt = record.card.get("prompt_tokens")
-    of_tokens = isinstance(prompt, int) and record.stack != "cross" and record.card.get("level") != "word"
-    return prompt if of_tokens and 0 < prompt < len(record.key_tokens) else 0
+    if not isinstance(prompt, int) or record.stack == "cross" or record.card.get("level") == "word":
+        return 0
+    return prompt if 0 < prompt < len(record.key_tokens) else 0
 
 
 def sentences_of(record: AttentionRecord, sentence_b_start: int | None = None) -> list[int] | None:
