@@ -149,11 +149,13 @@ TOP = 0.2
 """Inches above the text, for the names of the columns."""
 PAD, GAP, SIDE = 0.035, 0.03, 0.08
 """Inches beside a token's letters, between two words, and between the text and what stands beside it."""
-NUMBER = 0.42
-"""Inches of a column of numbers."""
+NUMBER = 0.62
+"""Inches of a column of numbers, and of its name."""
 LONGEST = 28
 """Letters of a token that are printed."""
 TALLEST = 9.0
+BEYOND = "#b34700"
+"""The bar above a token whose score lies outside the scale."""
 SMALL = 7
 
 
@@ -235,6 +237,8 @@ def _draw_row(
     grounds = [_ground(row, float(row.scores[cell.place]), state) for cell in cells]
     boxes = [(cell.left, cell.width) for cell in cells]
     axes.broken_barh(boxes, (top + 0.01, ROW - 0.02), facecolors=grounds, linewidth=0)
+    beyond = [box for box, cell in zip(boxes, cells, strict=True) if row.scale.is_beyond(float(row.scores[cell.place]))]
+    axes.broken_barh(beyond, (top + 0.01, 0.02), facecolors=BEYOND, linewidth=0)
     for cell, ground in zip(cells, grounds, strict=True):
         middle = (cell.left + cell.width / 2, top + ROW / 2)
         axes.text(*middle, texts[cell.place], ha="center", va="center", color=paint.ink(ground))
@@ -242,8 +246,9 @@ def _draw_row(
 
 def _ground(row: Row, score: float, state: Mapping[str, Any]) -> str:
     """The colour of a score on the scale of its row."""
-    hidden = abs(Ink(row.largest, root=False).share(score)) < float(state.get("threshold") or 0.0)
-    share = 0.0 if hidden else Ink(row.largest, bool(state.get("root"))).share(score)
+    along = row.scale.share(score)
+    hidden = abs(along) < float(state.get("threshold") or 0.0)
+    share = 0.0 if hidden else Ink(1.0, bool(state.get("root"))).share(along)
     return diverging()[paint.step(1 + share, 2.0)] if row.signed else paint.colour(share, 1.0)
 
 
@@ -259,7 +264,7 @@ def _name_columns(axes: Any, rows: Rows, width: int | float) -> None:
 def _draw_edge(axes: Any, row: Row, rows: Rows, middle: float, width: int | float) -> None:
     where = {"va": "center", "ha": "right"}
     edge = width - NUMBER if len(rows.rows) > 1 else width
-    end = ("±" if row.signed else "") + f"{row.largest:.2g}"
+    end = ("±" if row.signed and not row.scale.start else "") + str(row.scale)
     axes.text(edge, middle, end, color=QUIET, **where)
     if len(rows.rows) > 1:
         agreement = "–" if math.isnan(row.agreement) else f"{row.agreement:.2f}".replace("-", "−")
@@ -274,7 +279,11 @@ def _caption(rows: Rows, state: Mapping[str, Any]) -> str:
     where = "" if layer is None else f" at layer {layer}"
     scale = "square-root" if state.get("root") else "linear"
     said = [f"Token scores {who}{where}: the ground of a token is its score, on a {scale} scale from 0 to the number"]
-    said[0] += " at the right of the row."
+    said[0] += " at the right of the row, special tokens and sinks set aside."
+    if any(row.scale.is_beyond(float(score)) for row in rows.rows for score in row.scores):
+        said.append("Those beyond the scale have an orange bar above.")
+    if late := [row.name for row in rows.rows if row.scale.start]:
+        said.append(f"All scores of {', '.join(late)} are near to each other, so that colours begin at the smallest.")
     if state.get("scale") == "shared":
         said.append("Scores that are shares of one whole have one scale.")
     if any(row.signed for row in rows.rows):

@@ -9,6 +9,33 @@ function ending(value) {
   return value > 0 && value < 0.001 ? value.toExponential(1).replace("-", "−") : short(value);
 }
 
+/** How much of its start a scale that does not begin at 0 spans, at least: what hardly differs is not drawn as if it did. */
+const LEAST_SPAN = 0.1;
+
+/** @typedef {{start: number, end: number}} Scale */
+
+/** The scale of a row: from 0 to the largest size of its scores. Special tokens and sinks are set aside, because one of them
+ * often holds nearly all and would leave the others blank. Where all others are above half of the largest, so that the row
+ * would be one dark bar, it begins at the smallest. @param {number[]} scores @param {boolean[]} quiet @returns {Scale} */
+export function scaleOf(scores, quiet) {
+  const finite = scores.filter(Number.isFinite);
+  const others = scores.filter((score, place) => Number.isFinite(score) && !quiet[place]);
+  const counted = others.some(Boolean) ? others : finite;
+  const end = counted.reduce((most, score) => Math.max(most, Math.abs(score)), 0);
+  const least = Math.min(...counted);
+  if (counted.length < 2 || !(least > end / 2) || finite.some((score) => score < 0)) return { start: 0, end };
+  return { start: least, end: Math.max(end, least * (1 + LEAST_SPAN)) };
+}
+
+/** How far along its scale a score is, from 0 to 1, or from −1 for what is below zero. @param {number} score @param {Scale} scale */
+export function shareOf(score, { start, end }) {
+  if (!(end > start) || !Number.isFinite(score)) return 0;
+  return Math.min(Math.max((score - start) / (end - start), start ? 0 : -1), 1);
+}
+
+/** Whether a score lies outside its scale: a special token or a sink. @param {number} score @param {Scale} scale */
+export const isBeyond = (score, { start, end }) => Math.abs(score) > end * (1 + 1e-9) || (start > 0 && score < start * (1 - 1e-9));
+
 // ---- The scores out of their bytes, for a layer and a query; their order, and how far two orders agree.
 
 /** @typedef {{values: Float64Array, own: boolean, exact: boolean}} Found `own`: the method's own scores, in place of what was asked for */
@@ -197,7 +224,7 @@ export class ScoreRows {
       element(
         "div",
         { className: "edge quiet" },
-        element("span", { title: "The largest score of the row, where its scale ends" }, "largest"),
+        element("span", { title: "Where the colours of the row end: its largest score beside special tokens and sinks" }, "largest"),
         agrees,
       ),
     );
@@ -261,7 +288,8 @@ export class ScoreRows {
     const data = this.panel.data[place];
     const [threshold, pinned] = [frame.get("threshold", 0), new Set(frame.get("keys", []))];
     const ground = groundOf(palette, data.method.signed, Boolean(frame.get("root", false)));
-    const shares = data.scores.map((score) => (data.end > 0 && Number.isFinite(score) ? score / data.end : 0));
+    const shares = data.scores.map((score) => shareOf(score, data.scale));
+    const beyond = data.scores.map((score) => isBeyond(score, data.scale));
     const below = (share) => Math.abs(share) < threshold;
     this.below += shares.filter((share) => share && below(share)).length;
     const grounds = shares.map((share) => ground(below(share) ? 0 : share));
@@ -269,6 +297,7 @@ export class ScoreRows {
       const pressed = String(shown[column].places.some((from) => pinned.has(from)));
       if (token.getAttribute("aria-pressed") !== pressed) token.setAttribute("aria-pressed", pressed);
       token.classList.toggle("missing", !Number.isFinite(data.scores[column]));
+      token.classList.toggle("beyond", beyond[column]);
       // thousands of tokens: only those whose colour changes are touched
       if (token.dataset.ground === grounds[column]) return;
       token.dataset.ground = grounds[column];
@@ -280,7 +309,8 @@ export class ScoreRows {
       only.classList.toggle("now", data.own);
       only.title = only.textContent && words.why(data.method);
     }
-    end.textContent = `${data.method.signed ? "±" : ""}${ending(data.end)}`;
+    const { start } = data.scale;
+    end.textContent = `${start ? `${ending(start)}–` : data.method.signed ? "±" : ""}${ending(data.scale.end)}`;
     agreement.textContent =
       payload.methods.length < 2
         ? ""
@@ -289,7 +319,7 @@ export class ScoreRows {
           : Number.isNaN(data.agreement)
             ? "–"
             : data.agreement.toFixed(2).replace("-", "−");
-    return { method: data.method.name, own: data.own, scores: data.scores, end: data.end, agreement: data.agreement, grounds };
+    return { method: data.method.name, own: data.own, scores: data.scores, ...data.scale, beyond, agreement: data.agreement, grounds };
   }
 
   // ---- pointing, pinning, keys

@@ -88,6 +88,46 @@ def _halves(rows: Float64[Tensor, "row key"]) -> tuple[Float[np.ndarray, " row"]
     return largest.to(torch.float32).numpy(), over.to(torch.float16).numpy()
 
 
+LEAST_SPAN = 0.1
+"""How much of its start a scale that does not begin at 0 spans: what hardly differs is not drawn as if it did."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where the colours of a row begin and end; the same rule as that of the screen, in scores_rows.js."""
+
+    start: float
+    end: float
+
+    @classmethod
+    def of(cls, scores: Float64[np.ndarray, " unit"], quiet: Sequence[bool]) -> "Scale":
+        """From 0 to the largest size, special tokens and sinks set aside, because one often holds nearly all.
+
+        Where all others are above half of the largest, so that the row would be one dark bar, from the smallest.
+        """
+        finite = scores[np.isfinite(scores)]
+        others = scores[np.isfinite(scores) & ~np.asarray(quiet, dtype=bool)]
+        counted = others if others.any() else finite
+        end = float(np.abs(counted).max(initial=0.0))
+        least = float(counted.min(initial=math.inf))
+        if len(counted) < 2 or least <= end / 2 or (finite < 0).any():
+            return cls(0.0, end)
+        return cls(least, max(end, least * (1 + LEAST_SPAN)))
+
+    def share(self, score: float) -> float:
+        """How far along the scale a score is, from 0 to 1, or from -1 for what is below zero."""
+        if self.end <= self.start or not math.isfinite(score):
+            return 0.0
+        return min(max((score - self.start) / (self.end - self.start), 0.0 if self.start else -1.0), 1.0)
+
+    def is_beyond(self, score: float) -> bool:
+        """Whether a score lies outside: a special token or a sink."""
+        return abs(score) > self.end * (1 + 1e-9) or 0 < self.start * (1 - 1e-9) > score
+
+    def __str__(self) -> str:
+        return f"{self.start:.2g}–{self.end:.2g}" if self.start else f"{self.end:.2g}"
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """What one method says of the units that are shown."""
@@ -97,8 +137,7 @@ class Row:
     is_own: bool
     """Whether these are the method's own scores of the read-out, whatever was asked for."""
     signed: bool
-    largest: float
-    """Where the scale of this row ends."""
+    scale: Scale
     agreement: float
     """Spearman's rank correlation with the reference; NaN where there is none."""
     hidden: float
@@ -170,8 +209,9 @@ class ScoresScene:
             for method in self.methods
         }
         reference = str(state["reference"]) if state.get("reference") in names else names[0]
-        ends = {method.name: _end(sums[method.name][shown]) for method in chosen}
-        shared = max((ends[method.name] for method in chosen if method.is_shares), default=0.0)
+        quiet = [units[place].quiet for place in shown]
+        scales = {method.name: Scale.of(sums[method.name][shown], quiet) for method in chosen}
+        shared = Scale(0.0, max((scales[method.name].end for method in chosen if method.is_shares), default=0.0))
         rows = []
         for method in chosen:
             summed, is_own = sums[method.name], own[method.name]
@@ -184,7 +224,7 @@ class ScoresScene:
                     scores=summed[shown],
                     is_own=is_own,
                     signed=method.is_signed,
-                    largest=shared if state.get("scale") == "shared" and method.is_shares else ends[method.name],
+                    scale=shared if state.get("scale") == "shared" and method.is_shares else scales[method.name],
                     agreement=_agreement(summed[shown], sums[reference][shown]) if same_query else math.nan,
                     hidden=float(1 - np.abs(summed[shown]).sum() / mass) if mass > 0 else 0.0,
                     pinned=float(sum(score for score, unit in zip(summed, units, strict=True) if unit.holds(pinned))),
@@ -235,10 +275,6 @@ class ScoresScene:
 
 def _sum_units(scores: Float64[Tensor, " key"], units: Sequence[Unit]) -> Float64[np.ndarray, " unit"]:
     return torch.stack([scores[list(unit.places)].sum() for unit in units]).numpy()
-
-
-def _end(scores: Float64[np.ndarray, " unit"]) -> float:
-    return float(np.nan_to_num(np.abs(scores)).max())
 
 
 def _agreement(scores: Float64[np.ndarray, " unit"], reference: Float64[np.ndarray, " unit"]) -> float:
