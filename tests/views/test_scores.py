@@ -14,7 +14,7 @@ from attnscope.attribution import compare, flow, raw, rollout
 from attnscope.attribution.comparing import spearman
 from attnscope.record.scores import scores_of
 from attnscope.views import scores
-from attnscope.views.scores_rows import Scale
+from attnscope.views.scales import Scale
 from attnscope.views.weights import inflate
 
 TOKENS = ["[CLS]", "the", "un", "##told", "<key>", "[SEP]"]

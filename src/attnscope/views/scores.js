@@ -1,8 +1,8 @@
 // The scores view: the text on the colour of each method's scores, methods side by side, and how far they agree.
 
-import { colours, drawRamp, element, percent, sharp } from "./drawing.js";
+import { colours, drawRamp, element, isBeyond, percent, scaleOf, sharp } from "./drawing.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
-import { ScoreMaps, ScoreRows, groundOf, isBeyond, rankAgreement, rankOf, scaleOf } from "./scores_rows.js";
+import { ScoreMaps, ScoreRows, groundOf, rankAgreement, rankOf } from "./scores_rows.js";
 import { placesHolding, unitsOf } from "./units.js";
 
 // ---- What the scores view says: numbers and tokens in a sentence, what is shown, what is not, and as a table.

@@ -3,10 +3,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { at, exact, inkOn, movedPlace, percent, pointedPlace, short, thousands, written } from "../../../src/attnscope/views/drawing.js";
+import {
+  at,
+  exact,
+  inkOn,
+  isBeyond,
+  movedPlace,
+  percent,
+  pointedPlace,
+  scaleOf,
+  shareOf,
+  short,
+  thousands,
+  written,
+} from "../../../src/attnscope/views/drawing.js";
 import { nearestPlace, outline, placeUpTo, readingAt, spread, ticksBetween } from "../../../src/attnscope/views/learning_panel.js";
 import { sortedPlaces, weightOf } from "../../../src/attnscope/views/model_maps.js";
-import { isBeyond, rankAgreement, rankOf, scaleOf, shareOf } from "../../../src/attnscope/views/scores_rows.js";
+import { rankAgreement, rankOf } from "../../../src/attnscope/views/scores_rows.js";
 
 test("a number is as exact as its error allows", () => {
   assert.equal(written(0.123456), "0.1235");
