@@ -66,10 +66,12 @@ def flow(
         raise BadInput("The flow view needs a source: give query= a position.")
     asked = None if queries is None else _positions(record, queries, "query")
     graph = FlowGraph.of(with_residual(maps, float(residual)), record.causal)
-    scores = flow_scores(record, graph, asked, sources, record.layers.index(number), heads, residual)
+    place = record.layers.index(number)
+    scores = flow_scores(record, graph, asked, sources, place, heads, residual)
     short = maps.numel() * 8 <= EXACT_BYTES
     sides = sides_of(record)
-    target = most_reached(scores, sides["keys"], sources, record.layers.index(number)) if key is None else key
+    ways = with_residual(maps[: place + 1], float(residual)).numpy()
+    target = most_reached(scores, sides["keys"], sources, place, ways) if key is None else key
     targets = _positions(record, target, "key")
     payload = {
         **sides,

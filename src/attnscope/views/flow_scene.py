@@ -18,6 +18,9 @@ from ..record import AttentionRecord
 from .sides import token_texts
 from .tables import tidy_table, token_column
 
+Edges = Float[np.ndarray, "layer query key"]
+"""What passes along each edge, or the weights of a graph."""
+
 # What rollout and flow say of every token, from the sources and layers they were computed for.
 
 
@@ -119,15 +122,20 @@ def flow_scores(
     )
 
 
-def most_reached(scores: FlowScores, side: Mapping[str, Any], sources: Sequence[int], place: int) -> list[int]:
+def most_reached(
+    scores: FlowScores, side: Mapping[str, Any], sources: Sequence[int], place: int, graph: Edges
+) -> list[int]:
     """The token with letters that most flows to from these sources; special tokens, sinks and sources are set aside.
 
-    None where their flow was not computed.
+    Where flow was not computed, because the text is long, the one that rollout brings most to; none for many sources.
     """
-    if place not in scores.layers or not set(sources) <= set(scores.sources):
+    if place in scores.layers and set(sources) <= set(scores.sources):
+        rows = [scores.sources.index(source) for source in sources]
+        flows = scores.flow[scores.layers.index(place), rows].mean(0)
+    elif len(sources) <= FEW:
+        flows = passing_mass(graph, sources)[0].sum(0)
+    else:
         return []
-    rows = [scores.sources.index(source) for source in sources]
-    flows = scores.flow[scores.layers.index(place), rows].mean(0)
     quiet = {*side["special"], *side["sinks"]}
     texts = side["texts"]
     content = [token for token in range(len(flows)) if token not in quiet and any(map(str.isalnum, texts[token]))]
@@ -136,9 +144,6 @@ def most_reached(scores: FlowScores, side: Mapping[str, Any], sources: Sequence[
 
 
 # What passes along each edge of the attention graph from chosen sources, for the printed flow view.
-
-
-Edges = Float[np.ndarray, "layer query key"]
 
 
 def passing_mass(maps: Edges, sources: Sequence[int]) -> Edges:

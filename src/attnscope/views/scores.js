@@ -272,7 +272,7 @@ export class ScoresPanel {
   #scales() {
     const used = this.shownMethods().map((place) => this.payload.methods[place].signed);
     const root = Boolean(this.frame.get("root", false));
-    const end = this.frame.get("scale", "each") === "shared" ? "end of the scale" : "largest of the row";
+    const end = this.frame.get("scale", "each") === "shared" ? "end of the scale" : "end of the row’s scale";
     const shown = this.shownMethods().map((place) => this.data[place]);
     const outside = shown.some(({ scores, scale }) => scores.some((score) => isBeyond(score, scale)));
     const bar = (signed, from, to) => {

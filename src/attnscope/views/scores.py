@@ -34,6 +34,8 @@ from .view import View
 
 ALIGNED_TOKENS = 40
 """Texts up to here open with methods as rows and tokens as columns; longer ones as running text."""
+RESTING = 0.5
+"""The share of one whole from which on a token is taken for a sink where there is no record to tell."""
 LAYOUTS = ("aligned", "text")
 
 
@@ -120,13 +122,19 @@ def _sides(methods: Sequence[Method], record: AttentionRecord | None) -> dict[st
     if record is not None:
         return sides_of(record)
     scored = methods[0].scores
-    keys = {**side_of(scored.tokens, scored.word_ids, scored.special, None), "sinks": [], "masked": []}
+    sinks = [place for place, special in enumerate(scored.special) if not special and _rests_on(methods, place)]
+    keys = {**side_of(scored.tokens, scored.word_ids, scored.special, None), "sinks": sinks, "masked": []}
     count = max(method.scores.size[1] for method in methods)
     if count in (0, len(scored.tokens)):
         return {"queries": keys, "keys": keys, "stack": "encoder", "causal": False}
     names = [str(position) for position in range(count)]
     queries = side_of(names, range(count), [False] * count, None)
     return {"queries": {**queries, "sinks": [], "masked": []}, "keys": keys, "stack": "cross", "causal": False}
+
+
+def _rests_on(methods: Sequence[Method], place: int) -> bool:
+    """Whether a token takes most of what a method hands out: without the record this tells a sink."""
+    return any(float(method.own[place]) > RESTING for method in methods if method.is_shares)
 
 
 def _reference(methods: Sequence[Method]) -> str:
@@ -256,7 +264,7 @@ def _name_columns(axes: Any, rows: Rows, width: int | float) -> None:
     """What the numbers at the right edge are."""
     where = {"va": "center", "ha": "right", "fontsize": SMALL, "color": QUIET}
     edge = width - NUMBER if len(rows.rows) > 1 else width
-    axes.text(edge, BETWEEN / 2, "largest", **where)
+    axes.text(edge, BETWEEN / 2, "scale ends", **where)
     if len(rows.rows) > 1:
         axes.text(width, BETWEEN / 2, "agreement", **where)
 

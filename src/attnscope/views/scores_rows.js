@@ -197,7 +197,7 @@ export class ScoreRows {
       element(
         "div",
         { className: "edge quiet" },
-        element("span", { title: "Where the colours of the row end: its largest score beside special tokens and sinks" }, "largest"),
+        element("span", { title: "Where the colours of the row end: its largest score beside special tokens and sinks" }, "scale ends"),
         agrees,
       ),
     );

@@ -222,7 +222,7 @@ class TracingPanel {
     );
     context.fillStyle = this.palette.read("quiet");
     context.fillText("0", 0, 8.5);
-    context.fillText(`${short(this.largest)} of a head’s attention, and more`, 16 + wide + 8, 8.5);
+    context.fillText(`≥ ${short(this.largest)} of a head’s attention`, 16 + wide + 8, 8.5);
   }
 
   /** Lays the marks of what is looked at, or pinned, over the panels. */
