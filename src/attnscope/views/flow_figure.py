@@ -91,7 +91,7 @@ class Panel:
         kinds.append(self.edges.max((1, 2), initial=0.0))
         if self.title == ROLLOUT:
             first = np.where(kinds[0] > 0, kinds[0], np.where(kinds[1] > 0, kinds[1], kinds[2]))
-            return np.maximum(first, LEAST_END)
+            return np.asarray(np.maximum(first, LEAST_END))
         largest = next((float(kind.max()) for kind in kinds if kind.max() > 0), 0.0)
         return np.full(len(self.edges), largest)
 
@@ -99,14 +99,14 @@ class Panel:
         """The strongest lines of each kind between any two layers, of those that the eye can follow."""
         seen = self.edges >= np.maximum(self.ends, np.finfo(float).tiny)[:, None, None] * FAINTEST
         if self.whole:
-            return seen
+            return np.asarray(seen)
         most = max(FOLLOWED, FOLLOWED_EACH * len(self.quiet))
         kept = np.zeros_like(seen)
         for layer, kind in product(range(len(seen)), (self.rests, ~self.rests)):
             places = np.argwhere(seen[layer] & kind)
             strengths = self.edges[layer][tuple(places.T)]
             kept[layer][tuple(places[np.argsort(-strengths, kind="stable")[:most]].T)] = True
-        return kept
+        return np.asarray(kept)
 
 
 @dataclass(frozen=True)
