@@ -178,7 +178,7 @@ def test_saturation_is_the_share_at_the_trivial_cut(reference, record):
 def test_deep_dense_flow_warns_and_shallow_does_not():
     deep = attnscope.flow(record_of(0, layers=8))
     assert deep.saturated[-1] > 0.5
-    assert "no longer depends on the query" in deep.warnings[0]
+    assert "tell nothing of the way between" in deep.warnings[0]
     assert attnscope.flow(record_of(0, layers=1)).warnings == ()
 
 

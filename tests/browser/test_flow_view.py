@@ -97,14 +97,17 @@ def test_every_flow_and_cut_is_that_of_python(page, seen, tmp_path, causal):
 
 def test_lines_and_tokens_are_the_numbers_of_the_methods(page, tmp_path):
     record = record_of()
-    opened(page, tmp_path, flow(record, 5, layer=2))
+    opened(page, tmp_path, flow(record, 5, [], layer=2))
     capacity = graph_of(record)
     raw, rollout, flows = (scene(page, place) for place in range(3))
     lines = grid_of(raw["edges"], 4, 9)
     for edge in raw["edges"]:
         assert edge["value"] == pytest.approx(capacity[edge["layer"], edge["query"][0], edge["key"][0]], abs=1e-12)
-        assert edge["opacity"] == pytest.approx(edge["value"] / raw["largest"])
+        assert edge["opacity"] == pytest.approx(min(edge["value"] / raw["largest"], 1))
         assert edge["from"][1] < edge["to"][1]
+        # grey: what stays on its token, or rests on [CLS] or [SEP]
+        assert edge["rests"] == (edge["key"] == edge["query"] or edge["key"][0] in (0, 8))
+    assert raw["largest"] == max(edge["value"] for edge in raw["edges"] if not edge["rests"])
     assert lines[3].sum() == 0
     assert set(np.nonzero(lines[2].sum(1))[0]) == {5}
     assert raw["scores"] == pytest.approx(record.weights[2, :, 5].mean(0).tolist(), abs=1e-6)
@@ -112,7 +115,10 @@ def test_lines_and_tokens_are_the_numbers_of_the_methods(page, tmp_path):
     mass = np.eye(9)[5]
     for layer in (2, 1, 0):
         along = mass[:, None] * capacity[layer]
-        assert grid_of(rollout["edges"], 4, 9)[layer] == pytest.approx(along, abs=rollout["largest"] / 255)
+        assert grid_of(rollout["edges"], 4, 9)[layer] == pytest.approx(along, abs=rollout["ends"][layer] / 255)
+        # every layer has a scale of its own
+        sideways = (along * ~np.eye(9, dtype=bool))[:, 1:-1]
+        assert rollout["ends"][layer] == pytest.approx(max(sideways.max(), 1e-4))
         mass = along.sum(0)
     assert rollout["scores"] == pytest.approx(attnscope.rollout(record).at(5, 2).tolist(), abs=1e-7)
     assert flows["scores"] == pytest.approx(attnscope.flow(record).at(5, 2).tolist(), abs=1e-7)
@@ -121,7 +127,7 @@ def test_lines_and_tokens_are_the_numbers_of_the_methods(page, tmp_path):
 
 def test_pointing_tells_the_exact_numbers_and_previews_the_flow(page, tmp_path):
     record = record_of()
-    opened(page, tmp_path, flow(record, 0))
+    opened(page, tmp_path, flow(record, 0, []))
     before = panel(page, 2).bounding_box()
     panel(page, 1).locator(".keys .token").nth(5).hover()
     value, row = attnscope.flow(record).at(0)[5], attnscope.rollout(record).at(0)
@@ -195,20 +201,20 @@ def test_words_add_up_and_hidden_tokens_are_still_computed_with(page, tmp_path):
 
 
 def test_lines_too_faint_to_be_seen_are_counted(page, tmp_path):
-    weights = torch.tensor([0.9, 0.06, 0.03, 0.0095, 0.0005]).expand(1, 1, 1, 5, 5)
-    opened(page, tmp_path, flow(AttentionRecord.from_weights(list(weights), list("abcde"), False), 0))
-    # from the source at the only layer there are five lines in each panel, the strongest 0.95 and the weakest two
-    # 0.00475 and 0.00025, of which one is below 1/255 of 0.95; rollout's scale ends with what leads to another token
-    assert [len(scene(page, place)["edges"]) for place in range(3)] == [4, 5, 4]
+    weights = torch.tensor([0.9, 0.06, 0.03, 0.0099, 0.0001]).expand(1, 1, 1, 5, 5)
+    opened(page, tmp_path, flow(AttentionRecord.from_weights(list(weights), list("abcde"), False), 0, []))
+    # from the source at the only layer there are five lines in each panel; scales end with what leads to another token,
+    # 0.03, and the weakest, 0.00005, is below 1/255 of that
+    assert [len(scene(page, place)["edges"]) for place in range(3)] == [4, 4, 4]
     assert scene(page, 1)["largest"] == pytest.approx(0.03)
     assert {edge["opacity"] for edge in scene(page, 1)["edges"] if edge["value"] >= 0.03} == {1}
-    assert "2 lines too faint to be seen, below 1/255 of the strongest, are not drawn." in (
+    assert "3 lines too faint to be seen, below 1/255 of the end of their scale, are not drawn." in (
         page.locator(".said").inner_text()
     )
 
 
 def test_who_reads_by_key_stays_on_the_token_when_tokens_become_words(page, seen, tmp_path):
-    opened(page, tmp_path, flow(record_of(), 0))
+    opened(page, tmp_path, flow(record_of(), 0, []))
     panel(page, 0).locator(".keys .token").nth(4).focus()
     page.keyboard.press("w")
     settled(page)
@@ -224,10 +230,17 @@ def test_saturation_is_said_in_words_and_by_layer(page, tmp_path):
     opened(page, tmp_path, flow(record, 0))
     share = attnscope.flow(record).saturation
     said = page.locator(".saturation").inner_text()
-    assert f"{100 * float(share.total[3]):.1f} % of the flows between any source at this layer" in said
-    assert f"{100 * float(share.token[3]):.1f} % are all that the token can take in" in said
     own = round(9 * float(attnscope.flow(record, layers=[3], queries=[0]).saturated[3]))
-    assert f"From “[CLS]” it is {own} of 9." in said
+    assert (
+        f"Of the 9 flows from “[CLS]” at layer 3 to the tokens that it can reach, {own} ({100 * own / 9:.1f} %)" in said
+    )
+    # from the whole read-out, a mean, the view counts what the method warns of
+    choose(page, queries=list(range(9)))
+    met = round(81 * float(share.total[3]))
+    assert f"Of the 81 flows from all 9 tokens on average at layer 3 to the tokens that it can reach, {met} (" in (
+        page.locator(".saturation").inner_text()
+    )
+    choose(page, queries=[0])
     page.get_by_text("Saturation by layer").click()
     cells = page.get_by_role("row").nth(1).locator("th, td").all_inner_texts()
     assert cells == ["0", *(f"{100 * float(side[0]):.1f} %" for side in (share.total, share.source, share.token))]
@@ -245,10 +258,20 @@ def test_a_long_text_says_what_was_not_computed(page, seen, tmp_path):
     opened(page, tmp_path, flow(record, 500, 480))
     expect(page.locator(".said")).to_contain_text("name the sources with queries=", use_inner_text=True)
     found = attnscope.minimum_cut(record, 500, 480)
-    assert sum(edge["value"] for edge in scene(page, 2)["cut"]) == pytest.approx(found.flow, rel=1e-6)
     expect(panel(page, 2).locator(".result")).to_contain_text(f"to “token480”: {found.flow:.4f}", use_inner_text=True)
     expected = attnscope.rollout(record, queries=[500]).at(500)
+    # quiet tokens are folded away until they are asked for: no token is out of sight, and those chosen are there
+    shown = panel(page, 0).locator(".queries .token").all_inner_texts()
+    assert {"token500", "token480"} <= set(shown)
+    assert 16 < len(shown) < 80
+    areas = (
+        "() => Math.max(...[...document.querySelectorAll('.area')].map(area => area.scrollWidth - area.clientWidth))"
+    )
+    assert page.evaluate(areas) == 0
+    assert f"{512 - len(shown)} quiet tokens are folded away" in page.locator(".said").inner_text()
+    page.get_by_label("Fold quiet tokens").uncheck()
     assert scene(page, 1)["scores"] == pytest.approx(expected.tolist(), abs=1e-6)
+    assert sum(edge["value"] for edge in scene(page, 2)["cut"]) == pytest.approx(found.flow, rel=1e-6)
     expect(panel(page, 0).locator(".queries .token").nth(500)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     assert (seen.requests, seen.errors) == ([], [])
@@ -288,6 +311,6 @@ def test_a_link_restores_what_is_selected(page, tmp_path):
     opened(page, tmp_path, flow(record_of(), 0, 1), address="#" + json.dumps(kept))
     expect(panel(page, 2).locator(".result")).to_contain_text("from “believ” at layer 1 to “key”", use_inner_text=True)
     expect(panel(page, 0).locator(".keys .token")).to_have_count(7)
-    strongest = max(scene(page, 1)["edges"], key=lambda edge: edge["opacity"])
-    weaker = scene(page, 1)["edges"][0]
-    assert weaker["opacity"] == pytest.approx((weaker["value"] / strongest["value"]) ** 0.5)
+    drawn = scene(page, 1)
+    weaker = drawn["edges"][0]
+    assert 0 < weaker["opacity"] == pytest.approx((weaker["value"] / drawn["ends"][weaker["layer"]]) ** 0.5)

@@ -88,15 +88,19 @@ def test_it_opens_offline_and_every_ground_is_a_score(opened, record, seen):
     reference = methods_of(record)[2].scores
     for row, method in zip(drawn["rows"], methods_of(record), strict=True):
         assert row["scores"] == pytest.approx(method.scores.tolist(), abs=1e-12)
-        assert row["end"] == pytest.approx(float(method.scores.abs().max()))
+        # colours end with the largest score beside special tokens
+        assert (row["start"], row["end"]) == (0, pytest.approx(float(method.scores[1:-1].abs().max())))
+        assert row["beyond"] == [abs(score) > row["end"] * (1 + 1e-9) for score in row["scores"]]
         assert row["agreement"] == pytest.approx(spearman(method.scores, reference))
     values = raw(record).scores.tolist()
-    assert drawn["rows"][0]["grounds"] == [colour(value, max(values)) for value in values]
-    shares = (reference.double() / reference.double().max()).tolist()
+    assert drawn["rows"][0]["grounds"] == [colour(value, max(values[1:-1])) for value in values]
+    shares = (reference.double() / reference[1:-1].double().max()).clamp(-1, 1).tolist()
     assert drawn["rows"][2]["grounds"] == [diverging()[step(1 + share, 2.0)] for share in shares]
     ground = cell(opened, 0, 4).evaluate("token => getComputedStyle(token).backgroundColor")
     expected = drawn["rows"][0]["grounds"][4]
     assert ground == f"rgb({', '.join(str(int(expected[at : at + 2], 16)) for at in (1, 3, 5))})"
+    expect(cell(opened, 2, 7)).to_have_class(re.compile(r"\bbeyond\b"))
+    expect(opened.locator(".legend")).to_contain_text("beyond the scale: special token or sink")
     edge = opened.locator(".agreement").all_inner_texts()
     assert edge == [f"{row['agreement']:.2f}".replace("-", "−") for row in drawn["rows"][:2]] + ["ref."]
     expect(opened.locator(".trust")).to_have_text(["trust 0.41 (−0.05 to 0.50)"], use_inner_text=True)
@@ -214,9 +218,10 @@ def test_keys_reach_every_row(opened):
 def test_scales_layouts_the_table_and_a_method_alone(opened, record):
     opened.get_by_label("Scale", exact=True).select_option("shared")
     settle(opened)
-    most = max(float(method.scores.max()) for method in methods_of(record)[:2])
+    most = max(float(method.scores[1:-1].max()) for method in methods_of(record)[:2])
     ends = [row["end"] for row in scene(opened)["rows"]]
-    assert ends == [pytest.approx(most), pytest.approx(most), pytest.approx(0.8)]
+    alone = float(methods_of(record)[2].scores[1:-1].abs().max())
+    assert ends == [pytest.approx(most), pytest.approx(most), pytest.approx(alone)]
     opened.get_by_label("Layout").select_option("text")
     opened.get_by_role("slider", name="Hide below").fill("0.5")
     settle(opened)

@@ -61,8 +61,13 @@ def test_it_opens_offline_with_every_dot_of_the_trace(page, seen, tmp_path):
     drawn = check_drawn(page, record)
     assert [scene["head"] for scene in drawn] == [None, 0, 1, 2, 3]
     assert drawn[0]["layers"] == [None, 2, 1, 0]
-    largest = max(value for scene in drawn for row in scene["values"] for value in row)
-    assert drawn[2]["shades"][3] == pytest.approx([value / largest for value in drawn[2]["values"][3]], abs=1e-5)
+    # the scale ends with the largest besides the read-out and special tokens, and these are as dark as can be
+    aside = {place for place, special in enumerate(record.key_special) if special or record.readout[place] > 0.5}
+    layers = layerwise_tracing(record).per_head[..., [place for place in range(9) if place not in aside]]
+    largest = drawn[0]["largest"]
+    assert largest == pytest.approx(float(layers.max()), abs=1e-5)
+    shades = [min(value / largest, 1) for value in drawn[2]["values"][3]]
+    assert drawn[2]["shades"][3] == pytest.approx(shades, abs=1e-5)
     held = [record.readout, *layerwise_tracing(record).per_head[[2, 1], 1]]
     for line in drawn[2]["lines"]:
         weight = record.weights[2 - line["row"], 1, line["from"], line["to"]]
@@ -163,10 +168,10 @@ def test_words_special_tokens_threshold_and_scale(page, tmp_path):
     expect(page.locator(".said")).to_contain_text("dots below 0.200 are not drawn", use_inner_text=True)
     after(page, lambda: page.get_by_label("Square-root scale").check())
     scene = scenes(page)[1]
-    linear = max(value for each in scenes(page) for row in each["values"] for value in row)
+    linear = scene["largest"]
     for values, shades in zip(scene["values"], scene["shades"], strict=True):
         for value, shade in zip(values, shades, strict=True):
-            assert shade is None or shade == pytest.approx((value / linear) ** 0.5, abs=1e-5)
+            assert shade is None or shade == pytest.approx(min(value / linear, 1) ** 0.5, abs=1e-5)
     after(page, lambda: page.get_by_label("Lines").uncheck())
     assert scenes(page)[1]["lines"] == []
 
@@ -182,7 +187,12 @@ def test_long_texts_stay_inside_and_nothing_shifts(page, seen, tmp_path):
     page.locator(".dots").nth(1).hover()
     page.locator(".text .token").nth(20).hover()
     assert parts.evaluate_all(boxes) == before
+    assert len(scenes(page)[0]["labels"]) == 40  # folded, each dot has its token's name
     after(page, lambda: page.get_by_role("button", name="Enlarge head 1").click())
+    inside = "() => document.querySelector('.panels').scrollWidth - document.querySelector('.panels').clientWidth"
+    assert len(scenes(page)[0]["labels"]) == len(scenes(page)[0]["x"]) < 80
+    assert page.evaluate(inside) <= 0
+    after(page, lambda: page.get_by_label("Fold quiet tokens").uncheck())
     assert len(scenes(page)[0]["x"]) == 512
     for width in (360, 1600):
         after(page, lambda width=width: page.set_viewport_size({"width": width, "height": 900}))

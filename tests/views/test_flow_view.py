@@ -10,6 +10,7 @@ import attnscope
 from attnscope import AttentionRecord
 from attnscope.errors import BadInput
 from attnscope.views import VIEWS, flow
+from attnscope.views.flow_figure import Panel
 from attnscope.views.flow_scene import passing_between, passing_mass, reachable_edges
 from attnscope.views.printing import file_bytes
 from attnscope.views.weights import inflate
@@ -49,7 +50,7 @@ def test_its_arrays_are_the_numbers_of_the_methods(causal):
 
 
 def test_it_opens_with_the_whole_read_out_where_that_is_a_mean():
-    """Then it speaks of the same flows as the warning of the method; of a long text it takes one source."""
+    """Then it speaks of the same flows as the warning of the method; of a long text its flow waits to be asked for."""
     view = flow(record_of(layers=6))
     assert view.state["queries"] == list(range(8))
     assert sum(view.payload["readout"]) == pytest.approx(1, abs=1e-4)
@@ -57,13 +58,19 @@ def test_it_opens_with_the_whole_read_out_where_that_is_a_mean():
     assert "of the flows from the 8 tokens that the read-out averages are" in warned
     assert warned.startswith(f"{view.payload['saturation'][-1]['total']:.0%}")
     long = [f"t{number}" for number in range(60)]
-    assert flow(record_of(layers=1, tokens=long, special=[False] * 60)).state["queries"] == [0]
+    view = flow(record_of(layers=1, tokens=long, special=[False] * 60))
+    assert view.state["queries"] == list(range(60))
+    assert (view.payload["computed"]["sources"], view.state["keys"]) == ([], [])
 
 
 def test_it_opens_with_the_read_out_at_the_last_layer():
     record = record_of(causal=True)
     state = flow(record).state
-    assert (state["queries"], state["keys"], state["layer"]) == ([7], [], 2)
+    flows = attnscope.flow(record).at(7)
+    target = max(range(1, 6), key=lambda token: flows[token])  # neither special nor "<b>", which comes after nothing
+    assert (state["queries"], state["layer"]) == ([7], 2)
+    assert state["keys"] == [target if flows[target] > flows[6] else 6]
+    assert flow(record, key=[]).state["keys"] == []
     state = flow(record, -2, [-1, 1], 0).state
     assert (state["queries"], state["keys"], state["layer"]) == ([6], [1, 7], 0)
 
@@ -170,10 +177,38 @@ def test_the_figure_follows_what_is_selected():
     assert "square root" in plot.caption
 
 
-def test_a_figure_that_nobody_could_read_is_refused():
-    view = flow(record_of(2, 1, [f"t{place}" for place in range(60)], special=None), 0)
-    with pytest.raises(BadInput, match=r"this text has 60: take a shorter text, or save the view as \.html"):
-        view.figure()
+def test_a_long_text_is_printed_with_its_quiet_tokens_folded_away():
+    record = record_of(2, 1, [f"t{place}" for place in range(60)], special=None)
+    view = flow(record, 3, 9)
+    plot = view.figure()
+    drawing = file_bytes(plot, "svg").decode()
+    shown = {place for place in range(60) if f">t{place}<" in drawing}
+    assert {3, 9} <= shown
+    assert f"{60 - len(shown)} quiet tokens are folded away" in plot.caption
+    # what the first of both layers brings, and the second: an independent count of the loudest
+    maps = 0.5 * record.weights.double().mean(1).numpy() + 0.5 * np.eye(60)
+    loudness = np.maximum(maps[1, 3], maps[1, 3] @ maps[0])
+    expected = sorted(set(range(60)) - {3, 9}, key=lambda place: -loudness[place])[: len(shown) - 2]
+    assert shown == {3, 9, *expected}
+    with pytest.raises(BadInput, match=r"this text has 60: fold quiet tokens, take a shorter text, or save the view"):
+        view.draw({**view.state, "folded": False}, None)
+
+
+def test_scales_of_lines_leave_out_what_stays_or_rests_and_rollout_has_one_for_each_layer():
+    edges = np.zeros((2, 3, 3))
+    edges[1] = [[0.5, 0.3, 0.2], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    edges[0] = [[0.4, 0.08, 0.02], [0.2, 0.1, 0.0], [0.0, 0.0, 0.2]]
+    quiet = (True, False, False)
+    raw = Panel("Raw attention", edges, np.ones(3), quiet)
+    assert raw.ends.tolist() == [0.3, 0.3]
+    assert Panel("Rollout", edges, np.ones(3), quiet).ends.tolist() == [0.08, 0.3]
+    assert Panel("Rollout", edges * 1e-6, np.ones(3), quiet).ends.tolist() == [1e-4, 1e-4]
+    assert Panel("Flow", edges, np.ones(3), quiet, whole=True).ends.tolist() == [0.5, 0.5]
+    assert raw.rests.tolist() == [[True, False, False], [True, True, False], [True, False, True]]
+    many = Panel("Raw attention", np.random.default_rng(0).random((1, 40, 40)), np.ones(40), (False,) * 40)
+    weakest = np.sort(many.edges[0][~np.eye(40, dtype=bool)])[-120]
+    assert (many.followed()[0] & ~np.eye(40, dtype=bool)).sum() == 120  # three for each of forty columns
+    assert many.edges[0][many.followed()[0] & ~np.eye(40, dtype=bool)].min() == weakest
 
 
 def test_a_record_of_head_means_has_no_other_heads():

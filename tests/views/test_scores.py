@@ -15,6 +15,7 @@ from attnscope.attribution import compare, flow, raw, rollout
 from attnscope.attribution.comparing import spearman
 from attnscope.record.scores import scores_of
 from attnscope.views import scores
+from attnscope.views.scales import Scale
 from attnscope.views.weights import inflate
 
 TOKENS = ["[CLS]", "the", "un", "##told", "<key>", "[SEP]"]
@@ -337,3 +338,45 @@ def test_queries_that_are_all_masked_have_scores_of_nothing():
     assert view.html()
     assert not np.isnan(own_of(view)).any()
     assert "for the read-out" in view.figure().caption
+
+
+@pytest.mark.parametrize(
+    ("values", "quiet", "span"),
+    [
+        ([0.9, 0.02, 0.05, 0.01], [True, False, False, False], (0.0, 0.05)),
+        ([0.6, 1.0, 0.8], [False] * 3, (0.6, 1.0)),
+        ([1.0, 0.5, 0.51], [True, False, False], (0.5, 0.55)),
+        ([0.6, 1.0, -0.1], [False, False, True], (0.0, 1.0)),
+        ([0.2, 0.1, 0.0], [True, True, False], (0.0, 0.2)),
+        ([math.nan, 0.0], [False, False], (0.0, 0.0)),
+    ],
+)
+def test_a_scale_leaves_special_tokens_out_and_begins_late_where_all_are_alike(values, quiet, span):
+    # the cases of tests/views/js/numbers.test.mjs: the printed figure has the colours of the screen
+    scale = Scale.of(np.array(values), quiet)
+    assert (scale.start, scale.end) == pytest.approx(span)
+    beyond = [scale.is_beyond(value) for value in values]
+    assert beyond == [value > span[1] + 1e-6 for value in values]
+    assert all(-1 <= scale.share(value) <= 1 for value in values)
+
+
+def test_a_row_of_one_special_token_still_shows_the_others(record):
+    held = scores_of(record, "gradient_rollout", torch.tensor([0.97, 0.001, 0.004, 0.002, 0.003, 0.02]))
+    view = scores([held], record=record)
+    figure = view.draw(view.state, 6.8)
+    assert "have an orange bar above" in figure.caption
+    grounds = {
+        colour
+        for bars in figure.figure.axes[0].collections
+        for colour in map(tuple, bars.get_facecolor().round(3).tolist())
+    }
+    assert len(grounds) == 5  # four words apart, the darkest like both special tokens, and the bar
+
+
+def test_a_token_that_most_rests_on_is_a_sink_also_without_the_record(record):
+    held = scores_of(record, "rollout", torch.tensor([0.01, 0.9, 0.03, 0.01, 0.04, 0.01]))
+    view = scores([held, raw(record)])
+    assert view.payload["keys"]["sinks"] == [1]
+    assert scores([raw(record)]).payload["keys"]["sinks"] == []
+    drawn = view.draw({**view.state, "methods": ["rollout"]}, 6.8)
+    assert any(text.get_text() == "0.04" for text in drawn.figure.axes[0].texts)  # not 0.9

@@ -21,7 +21,17 @@ from attnscope.views.page import HERE, module_text, modules_of
 TESTS = Path(__file__).parent / "js"
 OLDEST = (20, 19)
 """The first version of node that takes a script with imports for what it is."""
-SHARED = {"attention_graph", "drawing", "frame", "host", "notebook", "units", "view_model", "weights"}
+SHARED = {
+    "attention_graph",
+    "attention_words",
+    "drawing",
+    "frame",
+    "host",
+    "notebook",
+    "units",
+    "view_model",
+    "weights",
+}
 """Scripts that are no part of one view."""
 
 

@@ -9,6 +9,8 @@ from attnscope import layerwise_tracing, paint, rollout
 from attnscope.errors import BadInput
 from attnscope.record import AttentionRecord
 from attnscope.views import tracing
+from attnscope.views.sides import units_of
+from attnscope.views.tracing import trace_of
 from attnscope.views.weights import inflate
 
 TOKENS = ["[CLS]", "play", "##ing", "with", "<b>&amp;</b>", "[SEP]"]
@@ -150,8 +152,34 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(record):
     with pytest.raises(BadInput, match="There is no layer 5"):
         tracing(record, layer=5)
     long = record_of(1, 1, [f"t{place}" for place in range(80)], None)
+    view = tracing(long)
     with pytest.raises(BadInput, match="64 tokens in a row"):
-        tracing(long).figure()
+        view.draw({**view.state, "folded": False}, None)
+    # folded, the forty that hold most have a column with their name, and the text below is whole
+    plot = view.figure()
+    assert "40 quiet tokens are folded away above the text" in plot.caption
+    texts = [text.get_text() for text in plot.figure.axes[0].texts]
+    most = torch.maximum(layerwise_tracing(long).per_head.amax((0, 1)), long.readout).topk(40).indices.tolist()
+    assert {name for name in texts if texts.count(name) == 2} == {f"t{place}" for place in most}
+    assert sum(name.startswith("t") for name in texts) == 120
     cross = AttentionRecord.from_weights(torch.full((1, 1, 2, 3), 1 / 3), ["a", "b"], key_tokens=["c", "d", "e"])
     with pytest.raises(BadInput):
         tracing(cross)
+
+
+def test_the_mean_of_heads_has_lines_and_dots_their_names_in_print(record):
+    view = tracing(record)
+    axes = view.figure().figure.axes[0]
+    panels = 1 + len(record.heads)
+    for text in (text for text in view.payload["keys"]["texts"] if len(text) < 8):
+        # below the dots of each panel, and in the text
+        assert sum(drawn.get_text() == text for drawn in axes.texts) == panels + 1
+    lines = [one for one in axes.collections if hasattr(one, "get_segments")]
+    assert len(lines) == 2 * panels  # those that rest on special tokens or sinks, and the others
+    trace = trace_of(record)
+    units = units_of(trace.side, words=False)
+    mean = trace.lines.between(units, None, len(record.heads))
+    single = [trace.lines.between(units, head, len(record.heads)) for head in range(len(record.heads))]
+    assert mean == pytest.approx({line: sum(one.get(line, 0.0) for one in single) / len(single) for line in mean})
+    quiet = {place for place, unit in enumerate(units) if unit.quiet}
+    assert len(lines[0].get_segments()) == sum(key in quiet for _, _, key in mean)

@@ -22,7 +22,8 @@ from ..record import AttentionRecord, Text
 from ..record.words import Level
 from ..report.answer import OUTCOMES_SHOWN, most_trusted, resting_words
 from ..views import VIEWS, View
-from ..views.flow_scene import SHORT
+from ..views.flow_scene import FEW, SHORT
+from ..views.sides import readout_places
 from .entry import RICH_TOKENS, Entry, describe_question, headline, need_of
 from .turns import Turns, Work
 
@@ -197,11 +198,10 @@ class Desk:
         if name == "neuron":
             return VIEWS["neuron"](entry.with_vectors())
         if name == "flow" and len(entry.record.key_tokens) > SHORT:
-            return VIEWS["flow"](
-                entry.record,
-                queries=list(queries) if queries else [int(entry.record.readout.argmax())],
-                query=list(queries) if queries else None,
-            )
+            # a flow for each token of a long text is waited for from few sources only
+            asked = list(queries) if queries else readout_places(entry.record)
+            some = asked if len(asked) <= FEW else []
+            return VIEWS["flow"](entry.record, queries=some, query=list(queries) if queries else None)
         return VIEWS[name](entry.record)
 
     def made_view(self, name: str) -> tuple[Entry, View]:

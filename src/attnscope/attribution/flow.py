@@ -203,12 +203,9 @@ def _warnings(graph: FlowGraph, layer: int, flows: Float[Tensor, "query token"])
     share = float(saturation(graph, whole).total[layer])
     if share <= 0.5 or layer == 0:
         return ()
-    meaning = (
-        "they show only the query's last-layer row or the token's first-layer column"
-        if graph.causal
-        else "flow this deep no longer depends on the query"
-    )
     count = int(flows.isfinite().all(-1).sum())
     whence = "the read-out" if count == 1 else f"the {count} tokens that the read-out averages"
-    limit = "just what the query can give or the token can take in layer 0"
-    return (f"{share:.0%} of the flows from {whence} are {limit}: {meaning}",)
+    limit = (
+        "only as large as one of their two ends allows (all that the source gives away, or all that the token takes in)"
+    )
+    return (f"{share:.0%} of the flows from {whence} are {limit}: these tell nothing of the way between",)

@@ -204,6 +204,19 @@ export class FlowGraph {
     return { layers, arrived: mass };
   }
 
+  /** The most of the sources' mass that any layer below them brings to each token. @param {number} top @param {number[]} sources */
+  brought(top, sources) {
+    const { tokens } = this;
+    const most = new Float64Array(tokens);
+    for (const edges of this.rollout(top, sources).layers)
+      for (let key = 0; key < tokens; key++) {
+        let mass = 0;
+        for (let query = 0; query < tokens; query++) mass += edges[query * tokens + key];
+        most[key] = Math.max(most[key], mass);
+      }
+    return most;
+  }
+
   /** Maximum flows, averaged over the sources and summed over the targets, each pair alone in the graph; their cuts.
    * @param {number} top @param {number[]} sources @param {number[]} targets @returns {Edges} */
   flow(top, sources, targets) {
@@ -278,22 +291,27 @@ export function betweenUnits({ layers }, units, tokens, asking = null) {
   });
 }
 
-/** Lines so faint that no screen shows them, as a share of the strongest. */
+/** Lines so faint that no screen shows them, as a share of the end of their scale. */
 const FAINT = 1 / 255;
+/** A layer's own scale never ends below this: where next to nothing passes, nothing is drawn as if it did. */
+const LEAST_END = 1e-4;
 
 /** The edges to draw: of shown units, not below the threshold, and (for attention) reached from the source over such.
  * @param {Float64Array[]} grids by layer, `[query unit, key unit]` @param {number} count
- * @param {{shown: number[], threshold: number, reached: number[] | null, sideways: boolean}} given `sideways`: the scale ends
- *   with the strongest edge to another token, because what stays on its token would leave no ink for all others */
-export function drawnEdges(grids, count, { shown, threshold, reached, sideways }) {
+ * @param {{shown: number[], threshold: number, reached: number[] | null, quiet: boolean[] | null, byLayer: boolean}} given with
+ *   `quiet`, whether each unit is a special token or a sink, a scale ends with the strongest edge to another token that is
+ *   none: what stays on its token and what rests on a sink would leave no ink for all others; `byLayer`: each layer has a
+ *   scale of its own */
+export function drawnEdges(grids, count, { shown, threshold, reached, quiet, byLayer }) {
   const column = new Int32Array(count).fill(-1);
   shown.forEach((unit, place) => (column[unit] = place));
-  const found = [];
   const left = { below: 0, hidden: 0, all: 0, faint: 0 };
-  let from = reached ? new Set(reached) : null;
-  let largest = 0;
-  for (let layer = grids.length - 1; layer >= 0; layer--) {
+  /** For each layer the strongest edge to another token, to another that is a sink, and of all. */
+  const strongest = grids.map(() => [0, 0, 0]);
+  const asking = [];
+  for (let layer = grids.length - 1, from = reached ? new Set(reached) : null; layer >= 0; layer--) {
     const next = from ? new Set() : null;
+    asking[layer] = from;
     for (let query = 0; query < count; query++) {
       if (from && !from.has(query)) continue;
       for (let key = 0, place = query * count; key < count; key++, place++) {
@@ -309,16 +327,27 @@ export function drawnEdges(grids, count, { shown, threshold, reached, sideways }
           left.hidden += value;
           continue;
         }
-        // the strongest are met from the top on, so that most of what is too faint is never kept
-        if (value > largest && !(sideways && query === key)) largest = value;
-        if (value >= largest * FAINT) found.push({ layer, query: column[query], key: column[key], value });
-        else left.faint++;
+        const kind = !quiet || query === key ? 2 : quiet[key] ? 1 : 0;
+        if (value > strongest[layer][kind]) strongest[layer][kind] = value;
       }
     }
     from = next;
   }
-  if (!largest) largest = Math.max(0, ...found.map(({ value }) => value));
-  const edges = found.filter(({ value }) => value >= largest * FAINT);
-  left.faint += found.length - edges.length;
-  return { edges, largest, left };
+  const all = [0, 1, 2].map((kind) => Math.max(0, ...strongest.map((kinds) => kinds[kind])));
+  const end = (kinds) => kinds.find((value) => value > 0) ?? 0;
+  const ends = strongest.map((kinds) => (byLayer ? Math.max(end(kinds), LEAST_END) : end(all)));
+  const edges = [];
+  for (let layer = grids.length - 1; layer >= 0; layer--) {
+    for (const query of shown) {
+      if (asking[layer] && !asking[layer].has(query)) continue;
+      for (const key of shown) {
+        const value = grids[layer][query * count + key];
+        if (!(value > 0) || value < threshold) continue;
+        if (value >= ends[layer] * FAINT)
+          edges.push({ layer, query: column[query], key: column[key], value, rests: Boolean(quiet) && (query === key || quiet[key]) });
+        else left.faint++;
+      }
+    }
+  }
+  return { edges, ends, largest: Math.max(0, ...ends), left };
 }

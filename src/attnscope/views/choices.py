@@ -32,7 +32,7 @@ KEPT: Mapping[str, Kept] = {
     "keys": Kept("numbers", of="text"),
     "pinned": Kept("places", of="text"),
     "step": Kept("number", optional=True),
-    **dict.fromkeys(("words", "special", "root", "lines", "enlarged"), Kept("switch")),
+    **dict.fromkeys(("words", "special", "root", "lines", "enlarged", "folded"), Kept("switch")),
     **dict.fromkeys(("threshold", "opacity"), Kept("share")),
     **dict.fromkeys(("between", "order", "scale", "layout", "reference", "statistic", "measure"), Kept("text")),
     "role": Kept("text", optional=True),

@@ -98,6 +98,35 @@ export function drawScale(canvas, scale, palette) {
   }
 }
 
+// ---- Where the colours of some tokens begin and end.
+
+/** How much of its start a scale that does not begin at 0 spans, at least: what hardly differs is not drawn as if it did. */
+const LEAST_SPAN = 0.1;
+
+/** @typedef {{start: number, end: number}} Scale */
+
+/** The scale of a row: from 0 to the largest size of its scores. Special tokens and sinks are set aside, because one of them
+ * often holds nearly all and would leave the others blank. Where all others are above half of the largest, so that the row
+ * would be one dark bar, it begins at the smallest. @param {number[]} scores @param {boolean[]} quiet @returns {Scale} */
+export function scaleOf(scores, quiet) {
+  const finite = scores.filter(Number.isFinite);
+  const others = scores.filter((score, place) => Number.isFinite(score) && !quiet[place]);
+  const counted = others.some(Boolean) ? others : finite;
+  const end = counted.reduce((most, score) => Math.max(most, Math.abs(score)), 0);
+  const least = Math.min(...counted);
+  if (counted.length < 2 || !(least > end / 2) || finite.some((score) => score < 0)) return { start: 0, end };
+  return { start: least, end: Math.max(end, least * (1 + LEAST_SPAN)) };
+}
+
+/** How far along its scale a score is, from 0 to 1, or from −1 for what is below zero. @param {number} score @param {Scale} scale */
+export function shareOf(score, { start, end }) {
+  if (!(end > start) || !Number.isFinite(score)) return 0;
+  return Math.min(Math.max((score - start) / (end - start), start ? 0 : -1), 1);
+}
+
+/** Whether a score lies outside its scale: a special token or a sink. @param {number} score @param {Scale} scale */
+export const isBeyond = (score, { start, end }) => Math.abs(score) > end * (1 + 1e-9) || (start > 0 && score < start * (1 - 1e-9));
+
 /** A number as exact as its error allows (two digits of it), or with four digits where no error is known.
  * @param {number} value @param {number} [error] */
 export function written(value, error = NaN) {
@@ -128,7 +157,8 @@ export function percent(share) {
 export const thousands = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** A number at the end of a scale, short. @param {number} value */
-export const short = (value) => String(+value.toPrecision(3)).replace("-", "−");
+export const short = (value) =>
+  (value && Math.abs(value) < 1e-4 ? value.toExponential(1) : String(+value.toPrecision(3))).replaceAll("-", "−");
 
 /** An element with properties and children; texts become text, never markup.
  * @template {keyof HTMLElementTagNameMap} Name @param {Name} name @param {Record<string, unknown>} [properties]

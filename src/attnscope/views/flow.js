@@ -1,14 +1,16 @@
 // The flow view: the attention graph through all layers from a chosen token, by raw attention, rollout and flow.
 
 import { FlowGraph, betweenUnits, drawnEdges } from "./attention_graph.js";
-import { colours, element, percent, plainTable } from "./drawing.js";
-import { FlowPanel, FlowWords, figure } from "./flow_panel.js";
+import { FlowWords, figure } from "./attention_words.js";
+import { colours, element, percent, plainTable, scaleOf } from "./drawing.js";
+import { FlowPanel, MARGIN } from "./flow_panel.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
-import { pinnedAfter, placesHolding, unitsOf } from "./units.js";
+import { loudest, pinnedAfter, placesHolding, unitsOf } from "./units.js";
 
-const MARGIN = 40;
-/** Pixels of a column, at least: upright letters stay apart. */
-const NARROWEST = 12;
+/** Pixels of a column, at least: upright letters stay apart; and of one among folded tokens. */
+const [NARROWEST, FOLDED] = [12, 16];
+/** Sources x targets x numbers of the graph up to which the browser computes flows: about a second. */
+const MOST_WORK = 4e7;
 /** Tokens up to which the flow to a token is shown while the pointer rests on it. */
 const PREVIEWED = 48;
 
@@ -18,18 +20,19 @@ const ABOUT = [
     method: "raw",
     title: "Raw attention",
     means:
-      "Lines: attention of each layer with its residual connection, wherever the source leads. Tokens: what the source attends to in its own layer.",
+      "Lines: attention of each layer with its residual connection, wherever the source leads; grey ones stay on their token or rest on special tokens and sinks. Tokens: what the source attends to in its own layer.",
   },
   {
     method: "rollout",
     title: "Rollout",
-    means: "Lines: the share of the source that passes along each edge if layers only mix; every layer sums to one. Tokens: what arrives.",
+    means:
+      "Lines: the share of the source that passes along each edge if layers only mix. Every layer has a scale of its own, whose end stands at the right; grey lines stay on their token or rest on special tokens and sinks. Tokens: what arrives.",
   },
   {
     method: "flow",
     title: "Flow",
     means:
-      "Lines: one maximum flow to the chosen token, attention being the width of pipes; bold: the minimum cut that holds it back. Tokens: the maximum flow to each.",
+      "Lines: one maximum flow to the chosen token (outlined), attention being the width of pipes; orange: the minimum cut that holds it back. Tokens: the maximum flow to each.",
   },
 ];
 
@@ -37,6 +40,8 @@ const ABOUT = [
 export class FlowView {
   #preview = null;
   graph = null;
+  /** The switch that unfolds a long text. @type {HTMLElement | null} */
+  fold = null;
 
   /** @param {import("./frame.js").Frame} frame @param {FlowPayload} payload */
   constructor(frame, payload) {
@@ -91,10 +96,28 @@ export class FlowView {
     this.palette = colours(frame.el);
     const special = frame.get("special", true);
     this.units = unitsOf(payload.keys, Boolean(frame.get("words", false)));
-    this.shown = this.units.flatMap((unit, place) => (special || !unit.quiet ? [place] : []));
+    this.visible = this.units.flatMap((unit, place) => (special || !unit.quiet ? [place] : []));
+    this.shown = this.#unfolded();
     this.#layOut();
     for (const panel of this.panels) this.#paint(panel);
     this.words.say();
+  }
+
+  /** The units in sight that have a column: where not all have room, the sources, the targets and those that most is brought to. */
+  #unfolded() {
+    const { visible, units, sources, top } = this;
+    const room = (this.node.clientWidth || 960) - MARGIN;
+    this.overfull = visible.length * NARROWEST > room;
+    if (this.fold) this.fold.hidden = !this.overfull;
+    if (!this.overfull || !this.frame.get("folded", true)) return visible;
+    const most = Math.max(Math.floor(room / FOLDED), 4);
+    const brought = this.graph.brought(top, sources);
+    const held = visible.map((unit) => units[unit].places.reduce((sum, place) => sum + brought[place], 0));
+    const asked = placesHolding(
+      visible.map((unit) => units[unit]),
+      [...(sources.length < most / 2 ? sources : []), ...this.frame.get("keys", [])],
+    );
+    return loudest(held, most, asked).map((place) => visible[place]);
   }
 
   /** Three panels beside each other where the tokens fit, else below each other; labels upright where columns are narrow. */
@@ -102,7 +125,7 @@ export class FlowView {
     const count = Math.max(this.shown.length, 1);
     const around = this.node.clientWidth || 960;
     const third = (around - 32) / 3;
-    const beside = third >= MARGIN + count * 16 && third >= 200;
+    const beside = third >= MARGIN + count * 16 && third >= 240;
     const width = beside ? third : around;
     const measure = document.createElement("canvas").getContext("2d");
     measure.font = "600 13px system-ui, sans-serif";
@@ -145,8 +168,9 @@ export class FlowView {
     const signature = JSON.stringify([top, sources, method === "flow" ? targets : null, units.length, shown, threshold]);
     if (panel.signature === signature) return panel.found;
     panel.signature = signature;
-    const quiet = method === "flow" && !targets.length;
-    const attention = method === "raw" || quiet;
+    const tooMuch = sources.length * targets.length * (top + 1) * graph.tokens ** 2 > MOST_WORK;
+    const idle = method === "flow" && (!targets.length || tooMuch);
+    const attention = method === "raw" || idle;
     const passing = attention ? graph.raw(top) : method === "rollout" ? graph.rollout(top, sources) : graph.flow(top, sources, targets);
     const grids = betweenUnits(passing, units, graph.tokens, attention ? (layer) => (layer === top ? sources : null) : null);
     const reached = attention ? placesHolding(units, sources) : null;
@@ -154,10 +178,23 @@ export class FlowView {
     const scores = tokens && Float64Array.from(shown, (unit) => units[unit].places.reduce((sum, place) => sum + tokens[place], 0));
     const { value, cut = [] } = passing;
     panel.found = {
-      ...drawnEdges(grids, units.length, { shown, threshold, reached, sideways: method === "rollout" }),
-      quiet,
+      ...drawnEdges(grids, units.length, {
+        shown,
+        threshold,
+        reached,
+        quiet: attention || method === "rollout" ? units.map((unit) => unit.quiet) : null,
+        byLayer: method === "rollout",
+      }),
+      idle,
+      tooMuch,
       tokens,
       scores,
+      scale:
+        scores &&
+        scaleOf(
+          [...scores],
+          shown.map((unit) => units[unit].quiet),
+        ),
       value,
       arcs: cut.length,
       cut: this.#between(cut),
@@ -185,7 +222,6 @@ export class FlowView {
     panel.paint(
       {
         ...found,
-        most: found.scores ? Math.max(...found.scores) : 0,
         top,
         sources: this.#columns(sources),
         targets: method === "flow" ? this.#columns(targets) : [],
@@ -223,10 +259,9 @@ export class FlowView {
     return this.frame.tell({ x: box.left, y: box.bottom - 8 }, this.words.aboutToken(column));
   }
 
-  /** Shows the flow to a token for as long as the pointer rests there, unless a target is chosen. */
+  /** Shows the flow to a token for as long as the pointer rests there. */
   #look(places) {
-    const free = !this.frame.get("keys", []).length && this.payload.keys.texts.length <= PREVIEWED;
-    const next = places && free ? places : null;
+    const next = places && this.payload.keys.texts.length <= PREVIEWED ? places : null;
     if (JSON.stringify(next) === JSON.stringify(this.#preview)) return;
     this.#preview = next;
     if (this.graph) this.#paint(this.panels[2]);
@@ -268,6 +303,7 @@ export function render({ model, el }) {
   frame.threshold();
   wordsControl(frame, payload.keys);
   quietControl(frame, payload.keys);
+  view.fold = frame.check("Fold quiet tokens", "folded", "f", "fold or unfold quiet tokens of a long text");
   frame.check("Square-root scale", "root");
   frame.body.append(view.node);
   frame.said.before(view.said);

@@ -10,7 +10,8 @@ from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
 from .choices import pick_one, position
-from .flow_scene import SHORT, FlowScene, flow_figure, flow_scores
+from .flow_figure import flow_figure
+from .flow_scene import FlowScene, flow_scores, most_reached
 from .sides import readout_places, sides_of, title_of
 from .view import View
 from .weights import deflate
@@ -36,9 +37,9 @@ def flow(
 
     - raw: an edge is as opaque as A, for all that is reached from the source; a token's score is the row of W.
     - rollout: an edge is as opaque as the share of the source's mass that passes along it, the rollout's row down to
-      that layer times A, so that every layer sums to one; a token's score is what arrives at it.
+      that layer times A, on a scale for each layer; a token's score is what arrives at it.
     - flow: an edge is as opaque as what a maximum flow from source to target sends along it, A being the capacities;
-      bold are the edges of the minimum cut nearest the source, whose capacities add up to the flow. The flow's value
+      orange are the edges of the minimum cut nearest the source, whose capacities add up to the flow. The flow's value
       and that cut are the only ones; the ways it takes are one choice of many. A token's score is the maximum flow
       from the source to it, each token by itself.
 
@@ -46,9 +47,10 @@ def flow(
 
     Args:
         record: What to show; self-attention, because layers of cross-attention cannot be joined.
-        query: The source by its position, or several; by default the read-out itself where it is one token or the
-            mean of a short text, else where it is strongest.
-        key: The target of the flow, or several; none by default.
+        query: The source by its position, or several; by default the read-out itself: one token, or all where it is
+            their mean.
+        key: The target of the flow, or several; by default the token with letters that gets most, special tokens,
+            sinks and the source set aside. `[]` is none.
         layer: The layer whose output the source is, by its number or from the end; the last by default.
         queries: The sources to compute flow from, for a text of more than 48 tokens; from shorter ones all are.
         heads: How heads become one map: "mean", "max", one head, or the mean over some.
@@ -59,15 +61,18 @@ def flow(
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")
     maps = pooled_maps(weights, heads)
     number = record.layers[-1] if layer is None else pick_one(layer, record.layers, "layer")
-    sources = _positions(record, _default_sources(record) if query is None else query, "query")
-    targets = _positions(record, [] if key is None else key, "key")
+    sources = _positions(record, readout_places(record) if query is None else query, "query")
     if not sources:
         raise BadInput("The flow view needs a source: give query= a position.")
     asked = None if queries is None else _positions(record, queries, "query")
     graph = FlowGraph.of(with_residual(maps, float(residual)), record.causal)
-    scores = flow_scores(record, graph, asked, sources, record.layers.index(number), heads, residual)
+    place = record.layers.index(number)
+    scores = flow_scores(record, graph, asked, sources, place, heads, residual)
     short = maps.numel() * 8 <= EXACT_BYTES
     sides = sides_of(record)
+    ways = with_residual(maps[: place + 1], float(residual)).numpy()
+    target = most_reached(scores, sides["keys"], sources, place, ways) if key is None else key
+    targets = _positions(record, target, "key")
     payload = {
         **sides,
         "layers": list(record.layers),
@@ -95,6 +100,7 @@ def flow(
         "special": True,
         "threshold": 0.0,
         "root": False,
+        "folded": True,
     }
     options = {"heads": heads, "residual": float(residual)}
     scene = FlowScene(record, sides["keys"], maps, graph, options, scores)
@@ -113,11 +119,6 @@ def flow(
         },
         title=title_of("flow", sides["keys"], record),
     )
-
-
-def _default_sources(record: AttentionRecord) -> list[int]:
-    """Where the answer is read; of a long text the first of these positions."""
-    return readout_places(record)[: None if len(record.query_tokens) <= SHORT else 1]
 
 
 def _positions(record: AttentionRecord, positions: int | Sequence[int], what: str) -> list[int]:

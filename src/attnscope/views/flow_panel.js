@@ -1,181 +1,17 @@
 // One panel of the flow view: layers as rows, tokens as columns, what passes between them by one method.
 
-import { drawRamp, element, inkOn, percent, sharp, short, thousands } from "./drawing.js";
+import { drawRamp, element, inkOn, isBeyond, shareOf, sharp, short } from "./drawing.js";
 import { TokenList } from "./units.js";
 
-// ---- What the flow view says: what each panel means, of tokens and edges, and when flow no longer tells one source from another.
-
-/** A number with the digits that a reader can use. @param {number} value */
-export const figure = (value) => (value >= 0.0001 || !value ? value.toFixed(4) : value.toExponential(1).replace("-", "−"));
-
-/** Whether a flow is one of its two trivial limits. @param {number} end */
-function endWords(end) {
-  return [
-    "",
-    " (all that the source can give)",
-    " (all that the token can take in)",
-    " (all that the source can give and the token can take in)",
-  ][end];
-}
-
-/** The saturation of a layer and of the source in it, for a reader who has never heard of it.
- * @param {FlowPayload} payload @param {{total: number, source: number, token: number} | undefined} share
- * @param {{name: string, met: number, of: number} | null} own how many flows of the source are just a limit
- * @param {number[]} sources */
-function saturationWords(payload, share, own, sources) {
-  if (!share) return "";
-  const all = payload.computed.sources.length === payload.keys.texts.length;
-  const which = all ? "of the flows between any source at this layer and any token" : "of the flows computed at this layer";
-  const limits = `${percent(share.token)} are all that the token can take in at the first layer, whatever the source, and ${percent(share.source)} all that the source can give`;
-  const here = own ? ` From ${own.name} it is ${own.met} of ${own.of}.` : "";
-  const read = sources.reduce((sum, source) => sum + payload.readout[source], 0);
-  const elsewhere =
-    read < 0.999 ? ` The answer is read from here with ${percent(read)} only: what methods say of the whole read-out may differ.` : "";
-  const judged = own ? own.met / own.of : share.total;
-  const meaning =
-    judged > 0.5
-      ? "Such flows say nothing about what the source has to do with a token: little can be read here."
-      : judged > 0.1
-        ? "Such flows say nothing about what lies between."
-        : "Most of these flows depend on what lies between.";
-  return `Saturation: ${percent(share.total)} ${which} are just a limit at one of their ends: ${limits}.${here} ${meaning}${elsewhere}`;
-}
-
-/** The words of the view: they read what it shows and change nothing. */
-export class FlowWords {
-  /** @param {import("./flow.js").FlowView} view */
-  constructor(view) {
-    this.view = view;
-  }
-
-  /** Tokens by their texts, or by the word that they are the whole of. @param {number[]} places */
-  names(places) {
-    const { units, payload } = this.view;
-    if (places.length > 1 && places.length === payload.keys.texts.length) return `all ${places.length} tokens on average`;
-    const found = units.filter((unit) => unit.places.some((place) => places.includes(place)));
-    const texts = found.map((unit) => {
-      const inside = unit.places.filter((place) => places.includes(place));
-      return inside.length === unit.places.length ? unit.text : inside.map((place) => payload.keys.texts[place]).join(" + ");
-    });
-    return texts.map((text) => `“${text.length > 24 ? `${text.slice(0, 24)}…` : text}”`).join(" + ");
-  }
-
-  /** What is said below a panel. @param {FlowPanel} panel */
-  result(panel) {
-    return panel.about.method === "flow" ? this.#flow(panel) : this.#most(panel);
-  }
-
-  #most({ shown: { scores } }) {
-    const { units, shown } = this.view;
-    const best = scores.reduce((best, score, column) => (score > scores[best] ? column : best), 0);
-    return `The token that gets most: ${this.names(units[shown[best]].places)}, ${figure(scores[best])}`;
-  }
-
-  #flow(panel) {
-    const { top, sources, targets, graph, payload } = this.view;
-    const from = `from ${this.names(sources)} at layer ${payload.layers[top]}`;
-    if (!targets.length) {
-      if (panel.shown.scores) return `${this.#most(panel)}. Choose an input token to see what holds its flow back.`;
-      return `Flow ${from} to every token was not computed, because this text is long: ask for it with queries= and layer=. Choose an input token for the flow to it alone.`;
-    }
-    // where Python has computed it, its number is shown
-    const known = graph.scores("flow", top, sources);
-    const value = known ? targets.reduce((sum, target) => sum + known[target], 0) : panel.found.value;
-    const pairs = sources.length * targets.length;
-    const end = pairs === 1 ? endWords(graph.end(top, sources, targets[0])) : "";
-    const cut =
-      pairs === 1
-        ? `Minimum cut: ${panel.found.arcs} ${panel.found.arcs === 1 ? "edge" : "edges"}, bold`
-        : `${pairs} pairs, each flow by itself, ${sources.length > 1 ? "averaged over the sources, " : ""}summed over the targets; their minimum cuts are bold`;
-    return `Flow ${from} to ${this.names(targets)}: ${figure(value)}${end}. ${cut}.`;
-  }
-
-  /** What is said of an input token: its number in each panel. @param {number} column */
-  aboutToken(column) {
-    const { units, shown, panels, graph, top, sources } = this.view;
-    const { places } = units[shown[column]];
-    const lines = [this.names(places)];
-    for (const {
-      about,
-      shown: { scores },
-    } of panels) {
-      if (!scores) continue;
-      const rank = 1 + scores.filter((score) => score > scores[column]).length;
-      const end = about.method === "flow" && places.length === 1 ? endWords(graph.end(top, sources, places[0])) : "";
-      lines.push(`${about.title}: ${figure(scores[column])}, rank ${rank} of ${scores.length}${end}`);
-    }
-    return lines;
-  }
-
-  /** What is said of an edge, and of its place in the cut. */
-  aboutEdge({ about, shown }, { layer, query, key, value }) {
-    const { units, shown: columns, payload } = this.view;
-    const unit = (column) => units[columns[column]].places;
-    const same = (edge) => edge.layer === layer && edge.query === query && edge.key === key;
-    const [cut, here] = [shown.cut.find(same), shown.edges.find(same)];
-    const words = { raw: "attention with the residual", rollout: "share of the mass", flow: shown.quiet ? "capacity" : "flow" }[
-      about.method
-    ];
-    const lines = [
-      `${this.names(unit(query))} → ${this.names(unit(key))}`,
-      `Layer ${payload.layers[layer]}: ${words} ${figure(here ? here.value : cut ? 0 : value)}`,
-    ];
-    return cut ? [...lines, `In the minimum cut, capacity ${figure(cut.value)}`] : lines;
-  }
-
-  /** What the graph is, what of it is not drawn, and what was not computed. */
-  say() {
-    const { frame, payload, top, panels, units, shown } = this.view;
-    const [, rollout] = panels;
-    const parts = [
-      `Edges are ${payload.heads}, with ${percent(payload.residual)} residual connection. A maximum flow may take other ways as well; its value and the cut nearest the source stay the same. Lines and tokens: ink is ${frame.get("root", false) ? "the square root of" : "proportional to"} the number, from 0 to the largest of each panel; for rollout to the largest that leads to another token.`,
-    ];
-    const threshold = frame.get("threshold", 0);
-    if (threshold)
-      parts.push(
-        `Lines below ${threshold.toFixed(3)} are not drawn: ${percent(rollout.found.left.below / (top + 1))} of the mass of rollout.`,
-      );
-    const all = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
-    const faint = all(panels.map(({ found }) => found.left.faint));
-    if (faint) parts.push(`${thousands(faint)} lines too faint to be seen, below 1/255 of the strongest, are not drawn.`);
-    if (shown.length < units.length)
-      parts.push(
-        `Special tokens and sinks are out of sight only: everything is computed on all tokens, and they hold ${percent(Math.max(1 - all(rollout.found.scores) / all(rollout.found.tokens), 0))} of the rollout.`,
-      );
-    const crowded = all(panels.map((panel) => panel.crowded ?? 0));
-    if (crowded) parts.push(`${thousands(crowded)} of the faintest lines in sight are not drawn.`);
-    const { sources, layers } = payload.computed;
-    if (sources.length < payload.keys.texts.length)
-      parts.push(
-        `This text is long, so flow to every token was ${sources.length ? `computed from ${this.names(sources.slice(0, 4))}${sources.length > 4 ? ` and ${sources.length - 4} more` : ""} at layer ${layers.map((place) => payload.layers[place]).join(", ")} only: name others` : "not computed: name the sources"} with queries=. Raw attention, rollout and the flow of one pair are here for every token.`,
-      );
-    if (payload.code === "float32") parts.push("The browser computes on weights of seven digits.");
-    frame.said.textContent = parts.join(" ");
-    this.view.said.textContent = saturationWords(
-      payload,
-      payload.saturation.find(({ layer }) => layer === payload.layers[top]),
-      this.#ownSaturation(),
-      this.view.sources,
-    );
-    const target = this.view.targets.length ? ` Flow panel: ${panels[2].result.textContent}` : "";
-    frame.summary.textContent = `Source ${this.names(this.view.sources)} at layer ${payload.layers[top]}. Rollout: ${rollout.result.textContent}.${target}`;
-  }
-
-  /** How many flows from the source are just a limit, of all tokens that it can reach; null for several sources. */
-  #ownSaturation() {
-    const {
-      top,
-      sources: [source, ...more],
-      payload,
-      graph,
-    } = this.view;
-    if (more.length || graph.place(top, source) < 0) return null;
-    const tokens = payload.keys.texts.flatMap((_, token) => (payload.causal && token > source ? [] : [token]));
-    return { name: this.names([source]), met: tokens.filter((token) => graph.end(top, [source], token)).length, of: tokens.length };
-  }
-}
-
-const LEFT = 40;
+const [LEFT, RIGHT] = [40, 52];
+/** Pixels beside the tokens: the numbers of the layers, and the ends of their scales. */
+export const MARGIN = LEFT + RIGHT;
+/** How much fainter lines are that stay on their token or rest on a special token or a sink. */
+const RESTING = 0.3;
+/** Lines of one kind between two layers that the eye can follow, at least, and for each column. */
+const [FOLLOWED, FOLLOWED_EACH] = [100, 3];
+/** Edges of a minimum cut that are drawn broad; more would be one dark band. */
+const BROAD = 24;
 const LEGEND = 96;
 /** Lines that a screen can tell apart and a browser draws without a visible wait. */
 const MOST_EDGES = 5000;
@@ -183,7 +19,7 @@ const SHADES = 64;
 
 /** @typedef {{layer: number, query: number, key: number, value: number}} Edge query and key are columns of the panel
  *  @typedef {{column: number, row: number, labels: number, upright: boolean, levels: number}} Geometry the same for all panels, in pixels
- *  @typedef {{edges: Edge[], largest: number, cut: Edge[], quiet: boolean, scores: Float64Array | null, most: number, top: number, sources: number[], targets: number[]}} Shown */
+ *  @typedef {{edges: (Edge & {rests: boolean})[], ends: number[], largest: number, cut: Edge[], idle: boolean, scores: Float64Array | null, scale: import("./drawing.js").Scale | null, top: number, sources: number[], targets: number[]}} Shown */
 
 /** A graph with the source's tokens above it and the input tokens below. */
 export class FlowPanel {
@@ -237,8 +73,8 @@ export class FlowPanel {
 
   #scale(words) {
     const strip = element("canvas", {});
-    const most = element("span", { className: "most" });
-    return { strip, most, node: element("div", { className: "scale" }, element("span", {}, words), element("span", {}, "0"), strip, most) };
+    const [least, most] = [element("span", {}, "0"), element("span", { className: "most" })];
+    return { strip, least, most, node: element("div", { className: "scale" }, element("span", {}, words), least, strip, most) };
   }
 
   /** Sets the tokens and the size. @param {import("./units.js").Unit[]} units @param {Geometry} size @param {number[]} numbers of the layers */
@@ -246,7 +82,7 @@ export class FlowPanel {
     this.units = units;
     this.size = size;
     this.numbers = numbers;
-    const width = LEFT + units.length * size.column;
+    const width = MARGIN + units.length * size.column;
     this.grid.style.width = `${width}px`;
     for (const list of Object.values(this.lists)) {
       list.fill(units);
@@ -283,14 +119,17 @@ export class FlowPanel {
     this.paintGraph();
     this.#paintScale(this.scales.lines, shown.largest, (share) => ({
       alpha: this.#share(share),
-      colour: shown.quiet ? palette.read("quiet") : palette.read("accent"),
+      colour: shown.idle ? palette.read("quiet") : palette.read("accent"),
     }));
-    if (this.about.method === "rollout" && shown.edges.some(({ value }) => value > shown.largest))
-      this.scales.lines.most.textContent += " and more";
-    this.#paintScale(this.scales.tokens, shown.scores ? shown.most : 0, (share) => ({
+    const { lines, tokens } = this.scales;
+    if (this.about.method === "rollout") lines.most.textContent = "end of each layer, and more";
+    else if (shown.edges.some(({ layer, value }) => value > shown.ends[layer])) lines.most.textContent += " and more";
+    this.#paintScale(tokens, shown.scale?.end ?? 0, (share) => ({
       alpha: 1,
       colour: palette.sequential[Math.round(255 * this.#share(share))],
     }));
+    tokens.least.textContent = short(shown.scale?.start ?? 0);
+    if (shown.scores?.some((score) => isBeyond(score, shown.scale))) tokens.most.textContent += "; bar: beyond, special or sink";
   }
 
   #share(share) {
@@ -305,8 +144,9 @@ export class FlowPanel {
     queries.select(places(shown.sources));
     keys.select(places(shown.targets));
     keys.tokens.forEach((token, column) => {
-      const colour = shown.scores ? palette.sequential[Math.round(255 * this.#share(shown.scores[column] / (shown.most || 1)))] : "";
-      token.style.background = colour;
+      const colour = shown.scores ? palette.sequential[Math.round(255 * this.#share(shareOf(shown.scores[column], shown.scale)))] : "";
+      token.classList.toggle("beyond", Boolean(shown.scores) && isBeyond(shown.scores[column], shown.scale));
+      token.style.backgroundColor = colour;
       token.style.color = colour ? inkOn(colour) : "";
       token.dataset.value = shown.scores ? String(shown.scores[column]) : "";
     });
@@ -319,21 +159,24 @@ export class FlowPanel {
     this.scrolled = this.area.scrollLeft;
     const height = (size.levels - 1) * size.row + 16;
     const context = sharp(this.canvas, width, height);
-    const inSight = (column) => this.x(column) > LEFT - size.column && this.x(column) < width + size.column;
+    const end = width - RIGHT;
+    const inSight = (column) => this.x(column) > LEFT - size.column && this.x(column) < end + size.column;
     let edges = shown.edges.filter(({ query, key }) => inSight(query) || inSight(key));
-    this.crowded = Math.max(edges.length - MOST_EDGES, 0);
-    edges = edges
-      .sort((one, other) => other.value - one.value)
+    const opacity = ({ layer, value }) => this.#share(value / (shown.ends[layer] || 1));
+    const all = edges.length;
+    edges = this.#followed(edges.sort((one, other) => opacity(other) - opacity(one)))
       .slice(0, MOST_EDGES)
       .reverse();
+    this.crowded = all - edges.length;
     context.save();
     context.beginPath();
-    context.rect(LEFT - 8, 0, width - LEFT + 8, height);
+    context.rect(LEFT - 8, 0, end - LEFT + 16, height);
     context.clip();
     this.#nodes(context, inSight);
-    const opacity = (value) => this.#share(value / (shown.largest || 1));
-    this.#strokes(context, edges, opacity, shown.quiet ? palette.read("quiet") : palette.read("accent"), 1.5);
-    this.#strokes(context, shown.cut, (value) => Math.max(opacity(value), 0.15), palette.read("focus"), 2.5);
+    const [resting, others] = [edges.filter(({ rests }) => rests), edges.filter(({ rests }) => !rests)];
+    this.#strokes(context, resting, (edge) => RESTING * opacity(edge), palette.read("quiet"), 1.5);
+    this.#strokes(context, others, opacity, shown.idle ? palette.read("quiet") : palette.read("accent"), 1.5);
+    this.#strokes(context, shown.cut, (edge) => Math.max(opacity(edge), 0.15), palette.read("focus"), shown.cut.length > BROAD ? 1 : 2.5);
     context.restore();
     context.fillStyle = palette.read("quiet");
     context.textAlign = "right";
@@ -342,7 +185,8 @@ export class FlowPanel {
       const text = level ? String(this.numbers[level - 1]) : "input";
       if (level === 0 || (size.levels - 1 - level) % apart === 0) context.fillText(text, LEFT - 10, this.y(level) + (level ? 0.5 : -0.5));
     }
-    this.#drawn = edges;
+    if (this.about.method === "rollout") this.#ends(context, end + 8);
+    this.#drawn = [...resting, ...others];
     // what was drawn, for whoever wants to check it against the numbers
     const place = ({ layer, query, key, value }) => ({
       layer: this.numbers[layer],
@@ -353,14 +197,47 @@ export class FlowPanel {
     this.canvas.scene = {
       edges: edges.map((edge) => ({
         ...place(edge),
-        opacity: opacity(edge.value),
+        rests: edge.rests,
+        opacity: opacity(edge),
         from: [this.x(edge.query), this.y(edge.layer + 1)],
         to: [this.x(edge.key), this.y(edge.layer)],
       })),
       cut: shown.cut.map(place),
       largest: shown.largest,
+      ends: shown.ends,
+      gaps: this.#gaps(),
       scores: shown.scores ? [...shown.scores] : null,
     };
+  }
+
+  /** The strongest lines between any two layers, of those that the eye can follow; a flow is drawn whole.
+   * @template {{layer: number, rests: boolean}} Line @param {Line[]} edges the strongest first @returns {Line[]} */
+  #followed(edges) {
+    if (this.about.method === "flow" && !this.shown.idle) return edges;
+    const most = Math.max(FOLLOWED, FOLLOWED_EACH * this.units.length);
+    const counts = new Map();
+    return edges.filter(({ layer, rests }) => {
+      const kind = 2 * layer + Number(rests);
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      return counts.get(kind) <= most;
+    });
+  }
+
+  /** Where the scale of each layer ends, beside its lines. */
+  #ends(context, left) {
+    const { shown, palette, size } = this;
+    const apart = Math.ceil(14 / size.row);
+    context.fillStyle = palette.read("quiet");
+    context.textAlign = "left";
+    context.font = "11px system-ui, sans-serif";
+    for (let layer = shown.top; layer >= 0; layer -= apart)
+      context.fillText(short(+shown.ends[layer].toPrecision(2)), left, this.y(layer + 0.5));
+  }
+
+  /** The columns before which tokens are folded away. */
+  #gaps() {
+    const last = (column) => this.units[column].places.at(-1);
+    return this.units.flatMap(({ places }, column) => (column && places[0] > last(column - 1) + 1 ? [column] : []));
   }
 
   #nodes(context, inSight) {
@@ -370,6 +247,15 @@ export class FlowPanel {
       for (let column = 0; column < this.units.length; column++) {
         if (inSight(column)) context.fillRect(Math.round(this.x(column)) - 1, Math.round(this.y(level)) - 1, 2, 2);
       }
+    }
+    context.strokeStyle = palette.read("line");
+    for (const column of this.#gaps()) {
+      const left = Math.round(this.x(column) - size.column / 2) + 0.5;
+      context.beginPath();
+      context.setLineDash([2, 4]);
+      context.moveTo(left, 0);
+      context.lineTo(left, this.y(0) + 8);
+      context.stroke();
     }
     const mark = (columns, level) => {
       for (const column of columns) {
@@ -396,9 +282,10 @@ export class FlowPanel {
     context.lineWidth = width;
     let [level, open] = [-1, false];
     const finish = () => open && context.stroke();
-    for (const { layer, query, key, value } of edges) {
-      const shade = Math.max(1, Math.round(opacity(value) * SHADES));
-      if (shade !== level || width > 2) {
+    for (const edge of edges) {
+      const { layer, query, key } = edge;
+      const shade = Math.max(1, Math.round(opacity(edge) * SHADES));
+      if (shade !== level || edges === this.shown.cut) {
         finish();
         level = shade;
         context.globalAlpha = shade / SHADES;

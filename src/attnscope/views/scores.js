@@ -1,6 +1,6 @@
 // The scores view: the text on the colour of each method's scores, methods side by side, and how far they agree.
 
-import { colours, drawRamp, element, percent, sharp } from "./drawing.js";
+import { colours, drawRamp, element, isBeyond, percent, scaleOf, sharp } from "./drawing.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
 import { ScoreMaps, ScoreRows, groundOf, rankAgreement, rankOf } from "./scores_rows.js";
 import { placesHolding, unitsOf } from "./units.js";
@@ -114,6 +114,13 @@ class ScoresWords {
     const said = [
       `Shown: ${this.#where()}. Ink is the score, on a ${root} scale from 0 to ${shared ? "the largest of all methods that are shares of one whole; others are in units of their own" : "the largest of each row"}.`,
     ];
+    const outside = methods.some(({ scores, scale }) => scores.some((score) => isBeyond(score, scale)));
+    if (outside) said.push("Scales leave out special tokens and sinks: those beyond them have a bar above.");
+    const late = methods.filter(({ scale }) => scale.start).map(({ method }) => method.name);
+    if (late.length)
+      said.push(
+        `All scores of ${late.join(", ")} are near to each other: ${late.length > 1 ? "their scales begin" : "its scale begins"} at the smallest, not at 0.`,
+      );
     if (rows.tooWide) said.push("Aligned columns do not fit here, so the text runs on.");
     const silent = this.#names(asked.filter((place) => !queries.includes(place)));
     if (silent.length)
@@ -231,9 +238,10 @@ export class ScoresPanel {
           unit.places.reduce((sum, place) => sum + values[place], 0),
     );
     const scores = sums.map((sum) => this.shown.map(sum));
-    const ends = scores.map((row) => row.reduce((most, value) => (Math.abs(value) > most ? Math.abs(value) : most), 0));
+    const quiet = this.shown.map((unit) => unit.quiet);
+    const scales = scores.map((row) => scaleOf(row, quiet));
     const sharing = this.shownMethods().filter((place) => payload.methods[place].shares);
-    const together = Math.max(0, ...sharing.map((place) => ends[place]));
+    const together = { start: 0, end: Math.max(0, ...sharing.map((place) => scales[place].end)) };
     const reference = Math.max(
       0,
       payload.methods.findIndex(({ name }) => name === frame.get("reference")),
@@ -252,7 +260,7 @@ export class ScoresPanel {
         sum: sums[place],
         own: found[place].own,
         exact: found[place].exact,
-        end: frame.get("scale", "each") === "shared" && method.shares ? together : ends[place],
+        scale: frame.get("scale", "each") === "shared" && method.shares ? together : scales[place],
         isReference: place === reference,
         agreement: comparable ? rankAgreement(scores[place], scores[reference]) : NaN,
         hidden: mass > 0 ? Math.max(0, 1 - seen / mass) : 0,
@@ -264,7 +272,9 @@ export class ScoresPanel {
   #scales() {
     const used = this.shownMethods().map((place) => this.payload.methods[place].signed);
     const root = Boolean(this.frame.get("root", false));
-    const end = this.frame.get("scale", "each") === "shared" ? "the end of the scale" : "largest of the row";
+    const end = this.frame.get("scale", "each") === "shared" ? "end of the scale" : "end of the row’s scale";
+    const shown = this.shownMethods().map((place) => this.data[place]);
+    const outside = shown.some(({ scores, scale }) => scores.some((score) => isBeyond(score, scale)));
     const bar = (signed, from, to) => {
       const canvas = element("canvas", { ariaHidden: "true" });
       const ground = groundOf(this.palette, signed, root);
@@ -275,7 +285,8 @@ export class ScoresPanel {
     };
     this.legend.replaceChildren(
       ...(used.includes(false) ? [bar(false, "0", end)] : []),
-      ...(used.includes(true) ? [bar(true, `− ${end}`, `+ ${end}`)] : []),
+      ...(used.includes(true) ? [bar(true, "−", `+ ${end} (orange: below 0)`)] : []),
+      ...(outside ? [element("div", {}, element("span", { className: "sample beyond" }), "beyond the scale: special token or sink")] : []),
     );
   }
 
@@ -300,7 +311,7 @@ export function render({ model, el }) {
   if (methods.some(({ rows, map }) => rows || map))
     frame.stepper("Layer", "layer", [...layers, null], (layer) => (layer === null ? "overall" : String(layer)));
   frame.select("Layout", "layout", [
-    ["aligned", "Aligned"],
+    ["aligned", "Aligned where it fits"],
     ["text", "Running text"],
   ]);
   if (methods.length > 1)

@@ -35,6 +35,8 @@ from .view import View
 
 ALIGNED_TOKENS = 40
 """Texts up to here open with methods as rows and tokens as columns; longer ones as running text."""
+RESTING = 0.5
+"""The share of one whole from which on a token is taken for a sink where there is no record to tell."""
 LAYOUTS = ("aligned", "text")
 
 
@@ -128,7 +130,8 @@ def _sides(methods: Sequence[Method], record: AttentionRecord | None, level: Lev
     if record is not None and level == "token":
         return sides_of(record)
     scored = methods[0].scores
-    keys = {**side_of(scored.tokens, scored.word_ids, scored.special, None), "sinks": [], "masked": []}
+    sinks = [place for place, special in enumerate(scored.special) if not special and _rests_on(methods, place)]
+    keys = {**side_of(scored.tokens, scored.word_ids, scored.special, None), "sinks": sinks, "masked": []}
     if record is not None and level is not None:
         keys |= _quiet_and_pair(record, level)
     count = max(method.scores.size[1] for method in methods)
@@ -154,6 +157,11 @@ def _quiet_and_pair(record: AttentionRecord, level: Level) -> dict[str, Any]:
     }
 
 
+def _rests_on(methods: Sequence[Method], place: int) -> bool:
+    """Whether a token takes most of what a method hands out: without the record this tells a sink."""
+    return any(float(method.own[place]) > RESTING for method in methods if method.is_shares)
+
+
 def _reference(methods: Sequence[Method]) -> str:
     names = [method.name for method in methods if not method.scores.noise] or [method.name for method in methods]
     return next((name for name in REFERENCES if name in names), names[0])
@@ -174,11 +182,13 @@ TOP = 0.2
 """Inches above the text, for the names of the columns."""
 PAD, GAP, SIDE = 0.035, 0.03, 0.08
 """Inches beside a token's letters, between two words, and between the text and what stands beside it."""
-NUMBER = 0.42
-"""Inches of a column of numbers."""
+NUMBER = 0.62
+"""Inches of a column of numbers, and of its name."""
 LONGEST = 28
 """Letters of a token that are printed."""
 TALLEST = 9.0
+BEYOND = "#b34700"
+"""The bar above a token whose score lies outside the scale."""
 SMALL = 7
 
 
@@ -260,6 +270,8 @@ def _draw_row(
     grounds = [_ground(row, float(row.scores[cell.place]), state) for cell in cells]
     boxes = [(cell.left, cell.width) for cell in cells]
     axes.broken_barh(boxes, (top + 0.01, ROW - 0.02), facecolors=grounds, linewidth=0)
+    beyond = [box for box, cell in zip(boxes, cells, strict=True) if row.scale.is_beyond(float(row.scores[cell.place]))]
+    axes.broken_barh(beyond, (top + 0.01, 0.02), facecolors=BEYOND, linewidth=0)
     for cell, ground in zip(cells, grounds, strict=True):
         middle = (cell.left + cell.width / 2, top + ROW / 2)
         axes.text(*middle, texts[cell.place], ha="center", va="center", color=paint.ink(ground))
@@ -267,8 +279,9 @@ def _draw_row(
 
 def _ground(row: Row, score: float, state: Mapping[str, Any]) -> str:
     """The colour of a score on the scale of its row."""
-    hidden = abs(Ink(row.largest, root=False).share(score)) < float(state.get("threshold") or 0.0)
-    share = 0.0 if hidden else Ink(row.largest, bool(state.get("root"))).share(score)
+    along = row.scale.share(score)
+    hidden = abs(along) < float(state.get("threshold") or 0.0)
+    share = 0.0 if hidden else Ink(1.0, bool(state.get("root"))).share(along)
     return diverging()[paint.step(1 + share, 2.0)] if row.signed else paint.colour(share, 1.0)
 
 
@@ -276,7 +289,7 @@ def _name_columns(axes: Any, rows: Rows, width: int | float) -> None:
     """What the numbers at the right edge are."""
     where = {"va": "center", "ha": "right", "fontsize": SMALL, "color": QUIET}
     edge = width - NUMBER if len(rows.rows) > 1 else width
-    axes.text(edge, BETWEEN / 2, "largest", **where)
+    axes.text(edge, BETWEEN / 2, "scale ends", **where)
     if len(rows.rows) > 1:
         axes.text(width, BETWEEN / 2, "agreement", **where)
 
@@ -284,7 +297,7 @@ def _name_columns(axes: Any, rows: Rows, width: int | float) -> None:
 def _draw_edge(axes: Any, row: Row, rows: Rows, middle: float, width: int | float) -> None:
     where = {"va": "center", "ha": "right"}
     edge = width - NUMBER if len(rows.rows) > 1 else width
-    end = ("±" if row.signed else "") + f"{row.largest:.2g}"
+    end = ("±" if row.signed and not row.scale.start else "") + str(row.scale)
     axes.text(edge, middle, end, color=QUIET, **where)
     if len(rows.rows) > 1:
         agreement = "–" if math.isnan(row.agreement) else f"{row.agreement:.2f}".replace("-", "−")
@@ -299,7 +312,11 @@ def _caption(rows: Rows, state: Mapping[str, Any]) -> str:
     where = "" if layer is None else f" at layer {layer}"
     scale = "square-root" if state.get("root") else "linear"
     said = [f"Token scores {who}{where}: the ground of a token is its score, on a {scale} scale from 0 to the number"]
-    said[0] += " at the right of the row."
+    said[0] += " at the right of the row, special tokens and sinks set aside."
+    if any(row.scale.is_beyond(float(score)) for row in rows.rows for score in row.scores):
+        said.append("Those beyond the scale have an orange bar above.")
+    if late := [row.name for row in rows.rows if row.scale.start]:
+        said.append(f"All scores of {', '.join(late)} are near to each other, so that colours begin at the smallest.")
     if state.get("scale") == "shared":
         said.append("Scores that are shares of one whole have one scale.")
     if any(row.signed for row in rows.rows):

@@ -1,6 +1,6 @@
 // The rows of the scores view: the text that asks, then the text once for each method on the colour of its scores.
 
-import { element, inkOn, short } from "./drawing.js";
+import { element, inkOn, isBeyond, shareOf, short } from "./drawing.js";
 import { passFocus, stepOf, tokenButton } from "./units.js";
 import { Recent, blob, fromHalves } from "./weights.js";
 
@@ -197,7 +197,7 @@ export class ScoreRows {
       element(
         "div",
         { className: "edge quiet" },
-        element("span", { title: "The largest score of the row, where its scale ends" }, "largest"),
+        element("span", { title: "Where the colours of the row end: its largest score beside special tokens and sinks" }, "scale ends"),
         agrees,
       ),
     );
@@ -261,7 +261,8 @@ export class ScoreRows {
     const data = this.panel.data[place];
     const [threshold, pinned] = [frame.get("threshold", 0), new Set(frame.get("keys", []))];
     const ground = groundOf(palette, data.method.signed, Boolean(frame.get("root", false)));
-    const shares = data.scores.map((score) => (data.end > 0 && Number.isFinite(score) ? score / data.end : 0));
+    const shares = data.scores.map((score) => shareOf(score, data.scale));
+    const beyond = data.scores.map((score) => isBeyond(score, data.scale));
     const below = (share) => Math.abs(share) < threshold;
     this.below += shares.filter((share) => share && below(share)).length;
     const grounds = shares.map((share) => ground(below(share) ? 0 : share));
@@ -269,6 +270,7 @@ export class ScoreRows {
       const pressed = String(shown[column].places.some((from) => pinned.has(from)));
       if (token.getAttribute("aria-pressed") !== pressed) token.setAttribute("aria-pressed", pressed);
       token.classList.toggle("missing", !Number.isFinite(data.scores[column]));
+      token.classList.toggle("beyond", beyond[column]);
       // thousands of tokens: only those whose colour changes are touched
       if (token.dataset.ground === grounds[column]) return;
       token.dataset.ground = grounds[column];
@@ -280,7 +282,8 @@ export class ScoreRows {
       only.classList.toggle("now", data.own);
       only.title = only.textContent && words.why(data.method);
     }
-    end.textContent = `${data.method.signed ? "±" : ""}${ending(data.end)}`;
+    const { start } = data.scale;
+    end.textContent = `${start ? `${ending(start)}–` : data.method.signed ? "±" : ""}${ending(data.scale.end)}`;
     agreement.textContent =
       payload.methods.length < 2
         ? ""
@@ -289,7 +292,7 @@ export class ScoreRows {
           : Number.isNaN(data.agreement)
             ? "–"
             : data.agreement.toFixed(2).replace("-", "−");
-    return { method: data.method.name, own: data.own, scores: data.scores, end: data.end, agreement: data.agreement, grounds };
+    return { method: data.method.name, own: data.own, scores: data.scores, ...data.scale, beyond, agreement: data.agreement, grounds };
   }
 
   // ---- pointing, pinning, keys

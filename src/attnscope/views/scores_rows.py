@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..attribution.comparing import rank_agreement
 from ..errors import BadInput
+from .scales import Scale
 from .scores_methods import ELEMENTS, Method
 from .sides import Unit, shown_units, units_holding, units_of
 from .tables import tidy_table, token_column
@@ -97,8 +98,7 @@ class Row:
     is_own: bool
     """Whether these are the method's own scores of the read-out, whatever was asked for."""
     signed: bool
-    largest: float
-    """Where the scale of this row ends."""
+    scale: Scale
     agreement: float
     """Spearman's rank correlation with the reference; NaN where there is none."""
     hidden: float
@@ -170,8 +170,9 @@ class ScoresScene:
             for method in self.methods
         }
         reference = str(state["reference"]) if state.get("reference") in names else names[0]
-        ends = {method.name: _end(sums[method.name][shown]) for method in chosen}
-        shared = max((ends[method.name] for method in chosen if method.is_shares), default=0.0)
+        quiet = [units[place].quiet for place in shown]
+        scales = {method.name: Scale.of(sums[method.name][shown], quiet) for method in chosen}
+        shared = Scale(0.0, max((scales[method.name].end for method in chosen if method.is_shares), default=0.0))
         rows = []
         for method in chosen:
             summed, is_own = sums[method.name], own[method.name]
@@ -184,7 +185,7 @@ class ScoresScene:
                     scores=summed[shown],
                     is_own=is_own,
                     signed=method.is_signed,
-                    largest=shared if state.get("scale") == "shared" and method.is_shares else ends[method.name],
+                    scale=shared if state.get("scale") == "shared" and method.is_shares else scales[method.name],
                     agreement=_agreement(summed[shown], sums[reference][shown]) if same_query else math.nan,
                     hidden=float(1 - np.abs(summed[shown]).sum() / mass) if mass > 0 else 0.0,
                     pinned=float(sum(score for score, unit in zip(summed, units, strict=True) if unit.holds(pinned))),
@@ -235,10 +236,6 @@ class ScoresScene:
 
 def _sum_units(scores: Float64[Tensor, " key"], units: Sequence[Unit]) -> Float64[np.ndarray, " unit"]:
     return torch.stack([scores[list(unit.places)].sum() for unit in units]).numpy()
-
-
-def _end(scores: Float64[np.ndarray, " unit"]) -> float:
-    return float(np.nan_to_num(np.abs(scores)).max())
 
 
 def _agreement(scores: Float64[np.ndarray, " unit"], reference: Float64[np.ndarray, " unit"]) -> float:

@@ -1,17 +1,14 @@
 // The tracing view: attention handed down from the read-out to the input, a dot for each head, layer and token.
 
-import { colours, drawRamp, element, inkOn, percent, sharp, short } from "./drawing.js";
+import { colours, drawRamp, element, inkOn, isBeyond, percent, scaleOf, sharp, short } from "./drawing.js";
 import { Frame, nextHead, quietControl, wordsControl } from "./frame.js";
-import { Trace, darkness, dotAt, drawDots, drawRows, drawTokens, largeLayout, panelLayout, placeAt } from "./tracing_dots.js";
-import { TokenList, placesHolding, unitsOf } from "./units.js";
+import { Trace, darkness, dotAt, drawDots, drawRows, drawTokens, largeLayout, panelLayout, placeAt, roomFor } from "./tracing_dots.js";
+import { TokenList, loudest, placesHolding, unitsOf } from "./units.js";
 
 // ---- Heads side by side, one of them enlarged, and the text on the colour of what it gathers: the body of the tracing view.
 
 /** Pixels below the dots from which on tokens have room there. */
 const LEAST_FOOT = 24;
-
-/** Tokens beyond which those that hold little are folded away while all heads are shown, and how many stay. */
-const [FOLDED_FROM, UNFOLDED] = [64, 40];
 
 /** A scale never ends below this: what holds nothing is not drawn as if it held all. */
 const SMALLEST_SCALE = 1e-4;
@@ -19,6 +16,8 @@ const SMALLEST_SCALE = 1e-4;
 /** Small multiples of dots over the text that they end on. */
 class TracingPanel {
   #hover = null;
+  /** The switch that unfolds a long text. @type {HTMLElement | null} */
+  fold = null;
 
   /** @param {import("./frame.js").Frame} frame @param {Pick<TracingPayload, "keys">} payload @param {import("./tracing_dots.js").Trace} trace */
   constructor(frame, payload, trace) {
@@ -98,19 +97,16 @@ class TracingPanel {
     this.units = frame.get("special", true) ? this.every : this.every.filter(({ quiet }) => !quiet);
     const chosen = this.head();
     this.back.hidden = chosen === null || this.panels.length === 1;
-    this.columns = chosen === null && this.units.length > FOLDED_FROM ? this.#loudest() : this.units.map((_, unit) => unit);
+    const width = this.node.clientWidth || 640;
+    this.columns = this.#unfolded(roomFor(this.units.length, width, chosen !== null));
     const drawn = this.columns.map((unit) => this.units[unit]);
     for (const panel of this.panels) {
       panel.node.hidden = chosen !== null && panel.head !== chosen;
       panel.values = trace.rows.map((row) => trace.held(row, panel.head, drawn));
     }
     const shown = this.panels.filter(({ node }) => !node.hidden);
-    // one scale for all heads, so that one that is enlarged is as dark as it was among the others
-    this.largest = Math.max(
-      SMALLEST_SCALE,
-      ...this.panels.flatMap(({ values }) => values.map((row) => row.reduce((most, value) => Math.max(most, value), 0))),
-    );
-    const width = this.node.clientWidth || 640;
+    const quiet = drawn.map((unit) => unit.quiet);
+    this.largest = this.#largest(drawn.map((unit) => unit.quiet || trace.readFrom(unit) > 0.5));
     this.layout =
       chosen === null ? panelLayout(shown.length, drawn, width, trace.rows.length) : largeLayout(drawn.length, width, trace.rows.length);
     this.grid.style.gridTemplateColumns = `repeat(${this.layout.columns}, ${this.layout.width}px)`;
@@ -121,6 +117,7 @@ class TracingPanel {
       palette: this.palette,
       threshold: frame.get("threshold", 0),
       chosen: this.#row().layer,
+      quiet,
     };
     this.dark = given.dark;
     for (const panel of shown) this.#base(panel, given);
@@ -130,15 +127,29 @@ class TracingPanel {
     this.#say(shown);
   }
 
-  /** The units that hold most in any head and row, in the order of the text; the others are folded away. */
-  #loudest() {
-    const most = this.units.map(() => 0);
+  /** The end of the scale: one for all heads, so that one that is enlarged is as dark as it was among the others. The read-out,
+   * special tokens and sinks are set aside, because they hold nearly all. @param {boolean[]} aside by column */
+  #largest(aside) {
+    const below = this.trace.rows.flatMap(({ layer }, row) => (layer === null ? [] : [row]));
+    const held = this.panels.flatMap(({ values }) => below.flatMap((row) => [...values[row]]));
+    const flags = this.panels.flatMap(() => below.flatMap(() => aside));
+    const most = (wanted) => held.reduce((most, value, place) => (wanted(place) && value > most ? value : most), 0);
+    return Math.max(SMALLEST_SCALE, most((place) => !flags[place]) || most(() => true));
+  }
+
+  /** The units that have a column, in the order of the text: where not all have room, those that are pinned and those that hold
+   * most in any head and row. @param {number} room */
+  #unfolded(room) {
+    const { units, trace, frame } = this;
+    const overfull = units.length > room;
+    if (this.fold) this.fold.hidden = !overfull;
+    if (!overfull || !frame.get("folded", true)) return units.map((_, unit) => unit);
+    const most = new Float64Array(units.length);
     for (const { head } of this.panels)
-      for (const row of this.trace.rows)
-        this.trace.held(row, head, this.units).forEach((value, unit) => (most[unit] = Math.max(most[unit], value)));
-    const order = most.map((_, unit) => unit).sort((one, other) => most[other] - most[one]);
-    this.quietest = most[order[UNFOLDED]];
-    return order.slice(0, UNFOLDED).sort((one, other) => one - other);
+      for (const row of trace.rows) trace.held(row, head, units).forEach((value, unit) => (most[unit] = Math.max(most[unit], value)));
+    const kept = loudest(most, room, placesHolding(units, frame.get("keys", [])));
+    this.quietest = most.reduce((loud, value, unit) => (kept.includes(unit) ? loud : Math.max(loud, value)), 0);
+    return kept;
   }
 
   /** Draws one panel where it is kept, so that pointing at it only lays a mark over it. */
@@ -159,6 +170,7 @@ class TracingPanel {
       shades: panel.values.map((row) => Array.from(row, (value) => (value < given.threshold ? null : given.dark(value)))),
       lines: lines.flatMap((some, row) => some.filter(({ value }) => value >= given.threshold).map((line) => ({ ...line, row }))),
       labels: layout.foot >= LEAST_FOOT ? units.map(({ text }) => text) : [],
+      largest: this.largest,
       x: units.map((_, unit) => dotAt(layout, unit, 0).x),
       y: trace.rows.map((_, row) => dotAt(layout, 0, row).y),
     };
@@ -173,25 +185,35 @@ class TracingPanel {
   #fillText() {
     const { units, trace } = this;
     this.held = trace.held(this.#row(), this.head(), units);
-    const most = Math.max(SMALLEST_SCALE, ...this.held);
-    const dark = darkness(most, Boolean(this.frame.get("root", false)));
+    const scale = {
+      start: 0,
+      end: Math.max(
+        SMALLEST_SCALE,
+        scaleOf(
+          [...this.held],
+          units.map(({ quiet }) => quiet),
+        ).end,
+      ),
+    };
+    const dark = darkness(scale.end, Boolean(this.frame.get("root", false)));
     this.text.fill(units);
     this.text.select(this.frame.get("keys", []));
     const { sequential } = this.palette;
     this.text.tokens.forEach((token, place) => {
       const share = dark(this.held[place]);
       const colour = sequential[Math.round(share * (sequential.length - 1))];
-      Object.assign(token.style, { background: colour, color: inkOn(colour), fontWeight: String(400 + 100 * Math.round(4 * share)) });
+      token.classList.toggle("beyond", isBeyond(this.held[place], scale));
+      Object.assign(token.style, { backgroundColor: colour, color: inkOn(colour), fontWeight: String(400 + 100 * Math.round(4 * share)) });
       token.dataset.value = String(this.held[place]);
     });
     const { layer } = this.#row();
     const whose = this.head() === null ? "mean of heads" : `head ${trace.described.heads[this.head()]}`;
-    this.caption.textContent = `The text: what ${layer === trace.described.layers[0] ? `layer ${layer}, on the input,` : `layer ${layer}`} holds (${whose}), from 0 to ${short(most)}, as background and weight.`;
+    this.caption.textContent = `The text: what ${layer === trace.described.layers[0] ? `layer ${layer}, on the input,` : `layer ${layer}`} holds (${whose}), from 0 to ${short(scale.end)}, as background and weight${this.held.some((value) => isBeyond(value, scale)) ? "; special tokens and sinks beyond that have a bar above" : ""}.`;
   }
 
   #scaleBar() {
-    const wide = 120;
-    const context = sharp(this.scale, 320, 16);
+    const wide = 96;
+    const context = sharp(this.scale, 344, 16);
     const { sequential } = this.palette;
     drawRamp(
       context,
@@ -200,7 +222,7 @@ class TracingPanel {
     );
     context.fillStyle = this.palette.read("quiet");
     context.fillText("0", 0, 8.5);
-    context.fillText(`${short(this.largest)} of a head’s attention`, 16 + wide + 8, 8.5);
+    context.fillText(`≥ ${short(this.largest)} of a head’s attention`, 16 + wide + 8, 8.5);
   }
 
   /** Lays the marks of what is looked at, or pinned, over the panels. */
@@ -292,7 +314,7 @@ class TracingPanel {
     const threshold = this.frame.get("threshold", 0);
     const said = [
       `${described.readout ? "The top row is the read-out; below it" : "From the top"} layer ${described.layers.at(-1)} down to layer ${described.layers[0]}, on the input tokens.`,
-      `Darkness is on a ${this.frame.get("root", false) ? "square-root" : "linear"} scale.`,
+      `Darkness is on a ${this.frame.get("root", false) ? "square-root" : "linear"} scale that ends with the largest besides the read-out, special tokens and sinks; lines to these are grey.`,
     ];
     const mass = (row, units) => this.trace.held(row, this.head(), units).reduce((sum, value) => sum + value, 0);
     // queries that attend to nothing hand nothing on: what they lose is lost, not hidden
@@ -303,7 +325,9 @@ class TracingPanel {
       );
     const folded = this.units.length - this.columns.length;
     if (folded)
-      said.push(`${folded} tokens that hold at most ${short(this.quietest)} anywhere are folded away: enlarge a head to see all.`);
+      said.push(
+        `${folded} tokens that hold at most ${short(this.quietest)} anywhere are folded away: “Fold quiet tokens”, key f, unfolds them.`,
+      );
     const faint = shown.flatMap(({ values }) => values.flatMap((row) => [...row].filter((value) => value < threshold)));
     if (faint.length)
       said.push(
@@ -344,6 +368,7 @@ export function render({ model, el }) {
   frame.threshold();
   wordsControl(frame, keys);
   quietControl(frame, keys);
+  panel.fold = frame.check("Fold quiet tokens", "folded", "f", "fold or unfold quiet tokens of a long text");
   if (described.lines !== null) frame.check("Lines", "lines");
   frame.check("Square-root scale", "root");
   frame.body.append(panel.node);

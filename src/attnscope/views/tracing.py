@@ -30,6 +30,7 @@ from .printing import (
     text_width,
     wrap,
 )
+from .scales import Scale, loudest
 from .sides import Unit, check_fits, quoted_texts, shown_units, side_of, sides_of, title_of
 from .tables import tidy_table, token_column
 from .view import View
@@ -52,14 +53,17 @@ class Lines:
     left_out: float
     """The share of the attention of a layer that runs along lines too faint to draw."""
 
-    def between(self, units: Sequence[Unit], head: int) -> dict[tuple[int, int, int], float]:
-        """What units hand on to units in one head, by layer and both their places: the sums over their tokens."""
+    def between(self, units: Sequence[Unit], head: int | None, heads: int) -> dict[tuple[int, int, int], float]:
+        """What units hand on to units in one head, by layer and both their places: the sums over their tokens.
+
+        Without a head it is the mean over all of them.
+        """
         unit_of = {place: number for number, unit in enumerate(units) for place in unit.places}
         sums: dict[tuple[int, int, int], float] = {}
         for (layer, of_head, query, key), value in zip(self.places.tolist(), self.values.tolist(), strict=True):
-            if of_head == head and query in unit_of and key in unit_of:
+            if head in (None, of_head) and query in unit_of and key in unit_of:
                 line = (layer, unit_of[query], unit_of[key])
-                sums[line] = sums.get(line, 0.0) + value
+                sums[line] = sums.get(line, 0.0) + value / (heads if head is None else 1)
         return sums
 
 
@@ -155,10 +159,6 @@ def _lines(alpha: Float[Tensor, "layer head token"], weights: Float[Tensor, "lay
 # The view.
 
 
-LONG = 40
-"""Tokens beyond which the view opens on a square-root scale."""
-
-
 @checked
 def tracing(
     scores: TokenScores | AttentionRecord,
@@ -182,9 +182,9 @@ def tracing(
         "words": False,
         "special": True,
         "threshold": 0.0,
-        # in a long text each token holds little: on a linear scale it would be all but blank
-        "root": len(trace.side["texts"]) > LONG,
+        "root": False,
         "lines": True,
+        "folded": True,
         "keys": [],
     }
     return View(
@@ -202,8 +202,14 @@ def tracing(
 # The printed view: dots for every head, layer and token, and the text below on the colour of its scores.
 
 
-LEAST_PITCH, MOST_PITCH = 0.07, 0.16
-"""Inches between two tokens of a panel."""
+LEAST_PITCH, MOST_PITCH = 0.085, 0.16
+"""Inches between two tokens of a panel: upright names of 6 points stay apart."""
+FOLDED_FROM, UNFOLDED = 64, 40
+"""Tokens beyond which quiet ones are folded away, and how many stay, as on the screen."""
+READ = 0.5
+"""A token that more of the answer is read from is set aside where a scale ends: it holds most of the last layer."""
+RESTING = 0.3
+"""How much fainter lines are that rest on a special token or a sink."""
 GAP, GUTTER, TITLE = 0.14, 0.16, 0.17
 LINE = 0.17
 """Inches between two lines of the text."""
@@ -215,17 +221,17 @@ BOLD = 1.15
 """How much wider bold text runs."""
 LARGE_ROW, LARGE = 0.26, 3.4
 """Inches between two layers of one head alone, and all of them at most."""
-LONGEST = 1.2
-"""Inches of an upright token, at most."""
+LONGEST, SMALL_LONGEST = 1.2, 0.55
+"""Inches of an upright token, at most, below one head and below one of many."""
 
 
 def tracing_figure(trace: Trace, state: Mapping[str, Any], width: int | float | None = None) -> Plot:
     """All heads side by side, or the one that is chosen, with the input text below."""
     every, visible = shown_units(trace.side, state)
-    units = [every[place] for place in visible]
-    check_fits(len(units), "tokens in a row")
     width = width or PAGE
-    values = torch.stack([trace.rows[..., list(unit.places)].sum(-1) for unit in units], dim=-1)
+    text_units = [every[place] for place in visible]
+    units = _unfolded(trace, text_units, state)
+    values = _held(trace, units)
     # one head alone is large, as on the screen
     number = trace.heads[0] if len(trace.heads) == 1 else state.get("head")
     chosen = trace.heads.index(number) if number in trace.heads else None
@@ -235,15 +241,16 @@ def tracing_figure(trace: Trace, state: Mapping[str, Any], width: int | float | 
     panels = [None, *range(len(trace.heads))] if chosen is None else [chosen]
     columns, pitch = _columns(len(panels), len(units), width)
     row = min(LARGE_ROW, LARGE / rows) if chosen is not None else min(max(pitch, 0.08), 0.13)
-    names = [] if chosen is None else [fit_text(unit.text, LONGEST, 7) for unit in units]
-    labels = max((text_width(name, 7) for name in names), default=-0.05) + 0.05
+    size, longest = (6, SMALL_LONGEST) if chosen is None else (7, LONGEST)
+    names = [fit_text(unit.text, longest, size) for unit in units]
+    labels = max(text_width(name, size) for name in names) + 0.05
     tall = TITLE + rows * row + labels + GAP / 2
     heads = slice(None) if chosen is None else [chosen]
-    scores = values[row_of_text, heads].mean(0)
-    pinned = [place for place, unit in enumerate(units) if unit.holds(state.get("keys") or ())]
+    scores = _held(trace, text_units)[row_of_text, heads].mean(0)
+    pinned = _holding(units, state)
     threshold = float(state.get("threshold") or 0.0)
-    ink = Ink(max(float(values.max()), SMALLEST_SCALE), bool(state.get("root")))
-    words = _words(units, scores, ink.root, width)
+    ink = Ink(_largest(trace, values, units), bool(state.get("root")))
+    words = _words(text_units, scores, ink.root, width)
     text_top = -(-len(panels) // columns) * tall
     height = text_top + (words[-1].line + 3) * LINE
     with drawn_figure(width, height) as figure:
@@ -255,29 +262,64 @@ def tracing_figure(trace: Trace, state: Mapping[str, Any], width: int | float | 
             axes.text(left, top - TITLE / 2, title, ha="left", va="center", fontsize=7, color=INK)
             x = [left + (token + 0.5) * pitch for token in range(len(units))]
             y = [top + (level + 0.5) * row for level in range(rows)]
-            if head is not None and trace.lines is not None and state.get("lines", True):
-                _draw_handed_on(axes, trace.lines.between(units, head), (x, y), ink, threshold)
+            if trace.lines is not None and state.get("lines", True):
+                handed_on = trace.lines.between(units, head, len(trace.heads))
+                _draw_handed_on(axes, handed_on, (x, y), ink, threshold, [unit.quiet for unit in units])
             grid = values.mean(1) if head is None else values[:, head]
             _draw_dots(axes, grid, (x, y), min(pitch, row), ink, threshold)
             for level, layer_number in ((rows - len(trace.layers), trace.layers[-1]), (rows - 1, trace.layers[0])):
                 axes.text(left - 0.03, y[level], str(layer_number), ha="right", va="center", fontsize=6, color=QUIET)
             boxes = [(x[unit] - pitch / 2, x[unit] + pitch / 2, top, top + rows * row) for unit in pinned]
             draw_outlines(axes, boxes, INK)
-            for across, name in zip(x, names, strict=False):
-                axes.text(across, y[-1] + row / 2, name, ha="center", va="top", rotation=90, fontsize=7)
-        _draw_text(axes, words, pinned, text_top + LINE / 4)
+            for across, name in zip(x, names, strict=True):
+                axes.text(across, y[-1] + row / 2, name, ha="center", va="top", rotation=90, fontsize=size)
+        _draw_text(axes, words, _holding(text_units, state), text_top + LINE / 4)
         _draw_scale(axes, ink, height - LINE * 0.6)
     hidden = float(trace.rows[row_of_text, heads].sum(-1).mean() - scores.sum())
     outlined = f" Outlined: {quoted_texts(units[place] for place in pinned)}." if pinned else ""
+    if len(units) < len(text_units):
+        outlined += f" {len(text_units) - len(units)} quiet tokens are folded away above the text."
     above = "the layers from the last" if trace.readout is None else "the read-out, then the layers from the last"
     return Plot(
         figure,
         f"Layer-wise attention tracing (Wu et al. 2020), {'all heads' if chosen is None else f'head {number}'}: rows"
         f" are {above} down to the input, columns are tokens; the darker a dot, the more attention has gathered there"
-        f" (0 to {ink.largest:.3g}, on a {'square-root' if ink.root else 'linear'} scale). The text has"
+        f" (0 to {ink.largest:.3g}, on a {'square-root' if ink.root else 'linear'} scale, the read-out, special tokens"
+        " and sinks set aside; lines to these are grey). The text has"
         f" {'the mean over heads' if chosen is None else 'the values'} of layer {layer} as its background and weight."
         f"{_left_out(trace, state, hidden)}{outlined}",
     )
+
+
+def _holding(units: Sequence[Unit], state: Mapping[str, Any]) -> list[int]:
+    """The places of the units that are pinned."""
+    return [place for place, unit in enumerate(units) if unit.holds(state.get("keys") or ())]
+
+
+def _held(trace: Trace, units: Sequence[Unit]) -> Float[Tensor, "row head unit"]:
+    """What each row and head holds on each unit."""
+    return torch.stack([trace.rows[..., list(unit.places)].sum(-1) for unit in units], dim=-1)
+
+
+def _unfolded(trace: Trace, units: Sequence[Unit], state: Mapping[str, Any]) -> list[Unit]:
+    """The units that have a column: of a long text those that are pinned and those that hold most anywhere."""
+    if len(units) <= FOLDED_FROM:
+        return list(units)
+    if not state.get("folded", True):
+        check_fits(len(units), "tokens in a row")
+    held = _held(trace, units)
+    # the mean over heads is a panel too, but never holds more than one of them
+    most = held.amax((0, 1)).numpy()
+    return [units[place] for place in loudest(most, UNFOLDED, _holding(units, state))]
+
+
+def _largest(trace: Trace, values: Float[Tensor, "row head unit"], units: Sequence[Unit]) -> float:
+    """Where the scale of the dots ends: with the largest besides the read-out, special tokens and sinks."""
+    below = values[len(values) - len(trace.layers) :]
+    read = [0.0 if trace.readout is None else float(trace.readout[list(unit.places)].sum()) for unit in units]
+    loud = below[..., [not unit.quiet and share <= READ for unit, share in zip(units, read, strict=True)]]
+    largest = float(loud.max()) if loud.numel() else 0.0
+    return max(largest or float(below.max()), SMALLEST_SCALE)
 
 
 def _left_out(trace: Trace, state: Mapping[str, Any], hidden: float) -> str:
@@ -305,14 +347,20 @@ Places = tuple[Sequence[float], Sequence[float]]
 
 
 def _draw_handed_on(
-    axes: Any, lines: Mapping[tuple[int, int, int], float], places: Places, ink: Ink, threshold: float
+    axes: Any,
+    lines: Mapping[tuple[int, int, int], float],
+    places: Places,
+    ink: Ink,
+    threshold: float,
+    quiet: Sequence[bool],
 ) -> None:
     """Lines from the token that hands attention on to the token below that gets it; the lowest row is layer 0."""
     x, y = places
-    drawn = {line: value for line, value in lines.items() if value >= threshold}
-    points = [((x[query], y[-2 - layer]), (x[key], y[-1 - layer])) for layer, query, key in drawn]
-    inks = [paint.sequential()[-1]] * len(points)
-    draw_lines(axes, points, inks, [ink.share(value) for value in drawn.values()], width=0.6)
+    for rests, colour, share in ((True, QUIET, RESTING), (False, paint.sequential()[-1], 1.0)):
+        drawn = {line: value for line, value in lines.items() if value >= threshold and quiet[line[2]] == rests}
+        points = [((x[query], y[-2 - layer]), (x[key], y[-1 - layer])) for layer, query, key in drawn]
+        opacities = [share * ink.share(value) for value in drawn.values()]
+        draw_lines(axes, points, [colour] * len(points), opacities, width=0.6)
 
 
 def _draw_dots(
@@ -347,7 +395,8 @@ class Word:
 
 def _words(units: Sequence[Unit], scores: Float[Tensor, " unit"], root: bool, width: int | float) -> list[Word]:
     """The text in lines that fit; its shares have a scale of their own."""
-    ink = Ink(max(float(scores.max()), SMALLEST_SCALE), root)
+    scale = Scale.of(scores.double().numpy(), [unit.quiet for unit in units])
+    ink = Ink(max(scale.end, SMALLEST_SCALE), root)
     shares = [ink.share(score) for score in scores.tolist()]
     texts = [fit_text(unit.text, (width - 0.2) / BOLD) for unit in units]
     widths = [
@@ -379,5 +428,5 @@ def _draw_scale(axes: Any, ink: Ink, y: float) -> None:
         colour = ink.colour(ink.largest * step / (steps - 1))
         axes.barh(y, wide / steps, height=0.07, left=left + step * wide / steps, color=colour)
     how = ", square root" if ink.root else ""
-    words = f"{ink.largest:.3g} of a head’s attention{how}"
+    words = f"{ink.largest:.3g} of a head’s attention{how}, and more"
     axes.text(left + wide + 0.05, y, words, ha="left", va="center", fontsize=7, color=QUIET)

@@ -57,6 +57,11 @@ export class Trace {
     );
   }
 
+  /** How much of the read-out is read from a unit. @param {import("./units.js").Unit} unit */
+  readFrom({ places }) {
+    return this.readout ? places.reduce((sum, place) => sum + this.readout[place], 0) : 0;
+  }
+
   /** The lines of a head by the row they start from, between units that are shown; of the mean of heads for null.
    * @param {number | null} head @param {import("./units.js").Unit[]} units @returns {Line[][]} */
   linesOf(head, units) {
@@ -93,6 +98,22 @@ export const darkness = (largest, root) => (value) => {
   return root ? Math.sqrt(share) : share;
 };
 
+/** Tokens that stay in sight where they are folded, at most: more would be dots without shape. */
+const UNFOLDED = 40;
+/** Tokens up to which small panels show all. */
+const FOLDED_FROM = 64;
+/** Pixels of a column of one head alone. */
+const LARGE_PITCH = 16;
+/** How much fainter lines are that rest on a special token or a sink. */
+const RESTING = 0.3;
+
+/** How many of so many tokens have a column with their name below it. @param {number} units @param {number} width @param {boolean} large */
+export function roomFor(units, width, large) {
+  if (large) return Math.max(Math.floor((width - LARGE_GUTTER - 16) / LARGE_PITCH), 4);
+  const room = Math.max(Math.floor((width - GUTTER) / LABELLED), 4);
+  return Math.min(room, units > FOLDED_FROM ? UNFOLDED : FOLDED_FROM);
+}
+
 /** How many panels stand side by side, how far their dots are apart, and the room for the tokens below them.
  * @param {number} panels @param {import("./units.js").Unit[]} shown @param {number} width @param {number} rows */
 export function panelLayout(panels, shown, width, rows) {
@@ -111,7 +132,7 @@ export function panelLayout(panels, shown, width, rows) {
  * @param {number} units @param {number} width @param {number} rows */
 export function largeLayout(units, width, rows) {
   // a canvas has an end: very long texts stand closer
-  const least = Math.min(16, Math.max(2, 8000 / units));
+  const least = Math.min(LARGE_PITCH, Math.max(2, 8000 / units));
   const pitch = Math.min(Math.max((width - LARGE_GUTTER - 16) / units, least), 64);
   const step = Math.min(Math.max(400 / rows, 16), 40);
   return {
@@ -138,7 +159,7 @@ export function placeAt(layout, x, y, units, rows) {
 /** Draws the dots of one head and the lines between them, which lie over the faint dots and under the others.
  * @param {CanvasRenderingContext2D} context @param {Float32Array[]} values by row
  * @param {{from: number, to: number, value: number}[][]} lines by row */
-export function drawDots(context, values, lines, { layout, dark, palette, threshold }) {
+export function drawDots(context, values, lines, { layout, dark, palette, threshold, quiet }) {
   const { sequential } = palette;
   const radius = Math.min(Math.min(layout.pitch, layout.step) / 2 - 0.75, layout.large ? 9 : 5.5);
   const drawSome = (wanted) =>
@@ -155,11 +176,13 @@ export function drawDots(context, values, lines, { layout, dark, palette, thresh
       }),
     );
   drawSome((shade) => shade < FAINT_DOT);
-  drawHanded(context, lines, { layout, dark, threshold, colour: sequential.at(-1) });
+  const split = (resting) => lines.map((some) => some.filter(({ to }) => quiet[to] === resting));
+  drawHanded(context, split(true), { layout, dark, threshold, colour: palette.read("quiet"), share: RESTING });
+  drawHanded(context, split(false), { layout, dark, threshold, colour: sequential.at(-1), share: 1 });
   drawSome((shade) => shade >= FAINT_DOT);
 }
 
-function drawHanded(context, lines, { layout, dark, threshold, colour }) {
+function drawHanded(context, lines, { layout, dark, threshold, colour, share }) {
   const bundles = Array.from({ length: LINE_LEVELS + 1 }, () => null);
   lines.forEach((some, row) =>
     some.forEach(({ from, to, value }) => {
@@ -175,7 +198,7 @@ function drawHanded(context, lines, { layout, dark, threshold, colour }) {
   context.lineWidth = layout.large ? 1.5 : 1;
   bundles.forEach((path, level) => {
     if (!path) return;
-    context.globalAlpha = level / LINE_LEVELS;
+    context.globalAlpha = (share * level) / LINE_LEVELS;
     context.stroke(path);
   });
   context.globalAlpha = 1;

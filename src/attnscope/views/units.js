@@ -20,6 +20,15 @@ export function unitsOf(side, words) {
   return words ? side.words.map((word) => unit(word.text, word.places)) : side.texts.map((text, place) => unit(text, [place]));
 }
 
+/** The places of the units that a long text keeps in sight, in its order: those asked for, and then the loudest.
+ * @param {ArrayLike<number>} loudness by unit @param {number} most @param {number[]} [always] */
+export function loudest(loudness, most, always = []) {
+  const asked = new Set(always);
+  const order = Array.from(loudness, (_, place) => place);
+  order.sort((one, other) => Number(asked.has(other)) - Number(asked.has(one)) || loudness[other] - loudness[one] || one - other);
+  return order.slice(0, most).sort((one, other) => one - other);
+}
+
 /** The places of the units that hold any of these tokens. @param {Unit[]} units @param {number[]} tokens */
 export function placesHolding(units, tokens) {
   const held = new Set(tokens);

@@ -3,7 +3,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { at, exact, inkOn, movedPlace, percent, pointedPlace, short, thousands, written } from "../../../src/attnscope/views/drawing.js";
+import {
+  at,
+  exact,
+  inkOn,
+  isBeyond,
+  movedPlace,
+  percent,
+  pointedPlace,
+  scaleOf,
+  shareOf,
+  short,
+  thousands,
+  written,
+} from "../../../src/attnscope/views/drawing.js";
 import { nearestPlace, outline, placeUpTo, readingAt, spread, ticksBetween } from "../../../src/attnscope/views/learning_panel.js";
 import { sortedPlaces, weightOf } from "../../../src/attnscope/views/model_maps.js";
 import { rankAgreement, rankOf } from "../../../src/attnscope/views/scores_rows.js";
@@ -26,6 +39,27 @@ test("counts have commas and ends of scales three digits", () => {
 
 test("text on a colour is black or white, whichever reads better", () => {
   assert.deepEqual(["#ffffff", "#000000", "#ffd700", "#00008b"].map(inkOn), ["#000000", "#ffffff", "#000000", "#ffffff"]);
+});
+
+test("a scale of scores leaves special tokens out, and begins late only where all others are near to each other", () => {
+  const sink = [0.9, 0.02, 0.05, 0.01];
+  const quiet = [true, false, false, false];
+  assert.deepEqual(scaleOf(sink, quiet), { start: 0, end: 0.05 });
+  assert.deepEqual(
+    sink.map((score) => isBeyond(score, scaleOf(sink, quiet))),
+    [true, false, false, false],
+  );
+  assert.deepEqual([shareOf(0.9, { start: 0, end: 0.05 }), shareOf(-0.025, { start: 0, end: 0.05 })], [1, -0.5]);
+  // one dark bar: from the smallest on, and what differs by a few per cent only stays pale
+  assert.deepEqual(scaleOf([0.6, 1, 0.8], [false, false, false]), { start: 0.6, end: 1 });
+  const alike = scaleOf([1, 0.5, 0.51], [true, false, false]);
+  assert.equal(alike.start, 0.5);
+  assert.ok(Math.abs(alike.end - 0.55) < 1e-12 && shareOf(0.51, alike) < 0.21);
+  assert.equal(isBeyond(-0.1, { start: 0, end: 1 }), false);
+  // signs keep their zero, and a text of special tokens alone has a scale too
+  assert.deepEqual(scaleOf([0.6, 1, -0.1], [false, false, true]), { start: 0, end: 1 });
+  assert.deepEqual(scaleOf([0.2, 0.1, 0], [true, true, false]), { start: 0, end: 0.2 });
+  assert.deepEqual(scaleOf([NaN, 0], [false, false]), { start: 0, end: 0 });
 });
 
 test("an axis of length one stands for all its places", () => {
