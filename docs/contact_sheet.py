@@ -2,8 +2,8 @@
 
     python docs/contact_sheet.py [NAME...] [--widths 390,1300] [--lengths 8,160] [--schemes dark] [--model FOLDER]
 
-NAMEs are views, pages, or `printed`. Each picture is a PNG in `contact-sheet/` (kept out of git) called after what it shows,
-`head-160-dark-390.png` or `head-160-compare-light-1900.png`, and index.html lays them out, a section for each name.
+NAMEs are views and pages. Each picture is a PNG in `contact-sheet/`, which is kept out of git, and is called after what
+it shows, `head-160-dark-390.png` or `head-160-compare-light-1900.png`; index.html lays them out, a section for each.
 
 Without a model, short texts are read by the shipped one, and long ones are made up: their heads look at the token
 before, at the same word, at special tokens or broadly, as heads of real models do. Texts are our own.
@@ -11,6 +11,7 @@ before, at the same word, at special tokens or broadly, as heads of real models 
 
 import argparse
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from html import escape
@@ -44,6 +45,7 @@ SHIPPED_LENGTH = 64
 """Tokens that the shipped model reads."""
 COMPARED = """@media (min-width: 1100px) {
   main { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 48px; align-items: start; }
+  main > section.attnscope { margin: 0; padding-top: 0; border-top: 0; }
   body.attnscope-page { max-width: 1832px; }
 }"""
 """Two views beside each other where the app puts two panes so."""
@@ -232,9 +234,9 @@ def printed(name: str, given: argparse.Namespace) -> Iterator[str]:
     for length, (what, inches) in product(lengths_of(name, given), (("fits", None), ("column", 3.3))):
         file = given.folder / f"{name}-{length}-printed-{what}.png"
         try:
-            file.write_bytes(view_of(name, given.model, length).figure(inches)._repr_png_())  # noqa: SLF001 - ours
+            file.write_bytes(view_of(name, given.model, length).figure(inches)._repr_png_())
         except BadInput as refused:
-            print(f"{file.stem}: {refused}")
+            sys.stderr.write(f"{file.stem}: {refused}\n")
         else:
             yield file.name
 
@@ -261,7 +263,8 @@ def index_html(pictures: dict[str, list[str]]) -> str:
     sections = (
         f"<h2>{escape(name)}</h2>"
         + "".join(
-            f'<figure><a href="{file}"><img src="{file}" loading=lazy></a><figcaption>{escape(file[:-4])}</figcaption></figure>'
+            f'<figure><a href="{file}"><img src="{file}" loading=lazy></a>'
+            f"<figcaption>{escape(file[:-4])}</figcaption></figure>"
             for file in files
         )
         for name, files in pictures.items()
@@ -295,7 +298,8 @@ def main() -> None:
             pictures[name] = []
             for file in pictures_of(name, browser, Path(made), given):
                 pictures[name].append(file)
-                print(file, flush=True)
+                sys.stdout.write(f"{file}\n")
+                sys.stdout.flush()
             (given.folder / "index.html").write_text(index_html(pictures), encoding="utf-8")
         browser.close()
 
