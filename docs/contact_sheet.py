@@ -118,8 +118,8 @@ def loaded(model: str) -> Any:
 
 @cache
 def record_of(model: str | None, length: int, *, vectors: bool = False) -> AttentionRecord:
-    """A record of about so many tokens, by a model or made up; `vectors` are its queries and keys."""
-    if model is None and length > SHIPPED_LENGTH:
+    """A record of about so many tokens, by a model, or `made up`; `vectors` are its queries and keys."""
+    if model == "made up" or (model is None and length > SHIPPED_LENGTH):
         return made_up_record(length, vectors=vectors)
     if model is None:
         drawn = " ".join(" ".join(drawn.prefix) for drawn in islice(agreement_sentences(7), 12)).split()

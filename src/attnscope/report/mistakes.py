@@ -15,6 +15,8 @@ from .answer import percent
 
 STYLE = Path(__file__).with_name("report.css")
 SHADES = 15
+COLUMNS = ("word", "pushes to", "wrong texts", "push (log-odds)", "right, with it", "right, without it")
+"""Of the table of words."""
 NUMBERS_SHOWN = 6
 """How many of its texts a word links to."""
 
@@ -61,8 +63,7 @@ def _shared_table(found: Mistakes) -> str:
     return (
         "<h3>Words behind several mistakes</h3>"
         "<p>Taking such a word out of a wrong text makes the wrong label less likely. The strongest stand first.</p>"
-        "<table class=words><thead><tr><th scope=col>word<th scope=col>pushes to<th scope=col>wrong texts"
-        "<th scope=col>push (log-odds)<th scope=col>right, with it<th scope=col>right, without it</thead>"
+        f"<table class=words><thead><tr>{''.join(f'<th scope=col>{name}' for name in COLUMNS)}</thead>"
         f"<tbody>{rows}</tbody></table><p>{escape(change)}</p>"
     )
 
@@ -71,10 +72,11 @@ def _shared_row(word: SharedWord) -> str:
     links = ", ".join(f'<a href="#text-{number}">{number}</a>' for number in word.mistakes[:NUMBERS_SHOWN])
     more = f" and {len(word.mistakes) - NUMBERS_SHOWN} more" if len(word.mistakes) > NUMBERS_SHOWN else ""
     name, label = escape(printable(word.word)), escape(printable(word.predicted))
-    return (
-        f"<tr><th scope=row dir=auto>{name}</th><td dir=auto>{label}"
-        f"<td>{links}{more}<td>+{word.push:.2f}<td>{word.right} of {word.texts}<td>{word.right_without} of {word.texts}"
-    )
+    right, without = f"{word.right} of {word.texts}", f"{word.right_without} of {word.texts}"
+    cells = zip(COLUMNS[1:], (label, f"{links}{more}", f"+{word.push:.2f}", right, without), strict=True)
+    # where the columns do not fit, each figure stands beside the name of its column
+    figures = "".join(f'<td dir=auto data-name="{column}">{cell}' for column, cell in cells)
+    return f"<tr><th scope=row dir=auto>{name}</th>{figures}"
 
 
 def _mistake(one: Mistake) -> str:

@@ -35,6 +35,7 @@ export class NeuronPanel {
     this.payload = payload;
     this.layers = layers;
     this.masked = new Set(payload.queries.masked);
+    this.rowHeight = ROW;
     this.words = new NeuronWords(this);
     this.columns = {};
     for (const [side, label] of [
@@ -142,7 +143,7 @@ export class NeuronPanel {
     const around = this.node.clientWidth || 640;
     this.layout = stripLayout(this.layers.described.shape[2], around - texts - (rows * ROW > height ? 16 : 0));
     this.size = { rows, height, around };
-    this.area.style.maxHeight = `${height + ROW + 20}px`; // 20: a bar to scroll sideways
+    this.area.style.maxHeight = `${height + ROW}px`;
     this.grid.style.height = `${(rows + 1) * ROW}px`;
   }
 
