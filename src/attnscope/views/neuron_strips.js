@@ -249,7 +249,8 @@ export function drawColumns(top, context, queries, keys, given) {
         ["query × key", lefts.product],
         ["softmax", bar],
       ];
-  for (const [words, left] of headings) top.fillText(words, left, row / 2, left === bar ? BAR : left === layout.weight ? WEIGHT : strip + GAP - 4);
+  for (const [words, left] of headings)
+    top.fillText(words, left, row / 2, left === bar ? BAR : left === layout.weight ? WEIGHT : strip + GAP - 4);
   top.textAlign = "right";
   if (!layout.narrow)
     for (const [words, right] of [
