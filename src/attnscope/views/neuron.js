@@ -190,6 +190,8 @@ export class NeuronPanel {
     }));
     const given = { layout, order: this.order, colour, largest: this.largest, palette, row: ROW, dimension: this.#dimension };
     drawColumns(sharp(this.headings, layout.whole, ROW), sharp(this.strips, layout.whole, this.size.height), asking, rows, given);
+    // where only products are drawn, no colour stands for a vector
+    this.scales[0].canvas.hidden = Boolean(layout.narrow);
     this.scales.forEach(({ words, canvas }, place) =>
       drawSignedScale(sharp(canvas, SCALE_WIDTH, 16), words, place ? this.largest.products : this.largest.vectors, { colour, palette }),
     );
