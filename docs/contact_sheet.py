@@ -41,6 +41,8 @@ TALLEST = 4000
 """Pixels of a page that a picture shows."""
 LAYERS, HEADS, DIMENSIONS = 6, 12, 32
 """Of a made-up record."""
+MISTAKEN = 8
+"""Texts of the page of mistakes."""
 SHIPPED_LENGTH = 64
 """Tokens that the shipped model reads."""
 COMPARED = """@media (min-width: 1100px) {
@@ -187,12 +189,14 @@ def report_page(model: str | None, length: int, folder: Path) -> Path:
 
 
 def mistakes_page(model: str | None, length: int, folder: Path) -> Path:
-    """What a classifier gets wrong: the shipped one, on sentences whose gold label is turned around for some."""
-    drawn = list(islice(agreement_sentences(11), 24))
+    """What a classifier gets wrong: labels that take turns are wrong for some of any texts."""
     reader = loaded(model or "demo")
-    names = list(reader.labels) if model else ["singular", "plural"]
-    texts = [" ".join((" ".join(one.prefix) + " ").split() * 8)[: 5 * length].strip() for one in drawn]
-    return write_mistakes(folder / f"mistakes-{length}.html", mistakes(reader, texts, list(islice(cycle(names), 24))))
+    texts = [" ".join(drawn.prefix) for drawn in islice(agreement_sentences(11), MISTAKEN)]
+    names = ("singular", "plural") if model is None else reader.labels
+    # a long text is one that goes on: the shipped model reads only so many tokens
+    words = [islice(cycle(text.split()), min(length, SHIPPED_LENGTH - 4)) for text in texts]
+    found = mistakes(reader, [" ".join(text) for text in words], list(islice(cycle(names), MISTAKEN)))
+    return write_mistakes(folder / f"mistakes-{length}.html", found)
 
 
 PAGES: dict[str, Callable[[str | None, int, Path], Path]] = {"report": report_page, "mistakes": mistakes_page}

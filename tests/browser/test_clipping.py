@@ -16,6 +16,7 @@ from attnscope.evaluation import mistakes
 from attnscope.report import write_mistakes, write_report
 
 from .conftest import settled
+from .test_app_client import Service, drawn
 from .test_survey_page import tables_of
 
 WIDTHS = (390, 768, 1300, 1900)
@@ -115,6 +116,28 @@ def test_nothing_is_clipped_at_any_width(page, seen, name, tmp_path):
         assert settled(page).evaluate(FOUND) == NOTHING, f"{name} at {width} px"
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} at {width} px scrolls sideways"
     assert (seen.requests, seen.errors) == ([], [])
+
+
+def test_nothing_is_clipped_in_the_app(page, seen):
+    service = Service(demo=load("demo"))
+    text = "the+key+to+the+cabinets+of+the+teachers"
+    try:
+        # one pane, and two as the app compares them; the model view is the widest
+        for place in (
+            f"#model=demo&text={text}&view=model",
+            f"#model=demo&text={text}&view=head&pane=2&model=demo&view=model",
+        ):
+            page.goto(f"{service.address}{place}")
+            page.reload()
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 900})
+                page.evaluate("new Promise((done) => setTimeout(done, 100))")
+                drawn(page)
+                assert page.evaluate(FOUND) == NOTHING, f"{place} at {width} px"
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+    finally:
+        service.stop()
+    assert seen.errors == []
 
 
 def test_what_is_clipped_is_found(page):
