@@ -7,12 +7,14 @@ itself.
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from attnscope import load, views
 from attnscope.evaluation import mistakes
+from attnscope.evaluation.classifier_mistakes import SharedWord
 from attnscope.report import write_mistakes, write_report
 
 from .conftest import settled
@@ -90,7 +92,9 @@ def survey_page(path):
 
 def mistakes_page(path):
     texts = ["the key to the cabinets", "the keys to the cabinet", "the doctors near my house"]
-    return write_mistakes(path, mistakes(load("demo"), texts, ["plural", "singular", "plural"]))
+    found = mistakes(load("demo"), texts, ["plural", "singular", "plural"])
+    shared = SharedWord("unquestionably", "singular", (1, 2), 3.25, texts=2, right=0, right_without=1)
+    return write_mistakes(path, replace(found, shared=(shared, replace(shared, word="key"))))
 
 
 PAGES = {

@@ -17,6 +17,10 @@ STYLE = Path(__file__).with_name("report.css")
 SHADES = 15
 COLUMNS = ("word", "pushes to", "wrong texts", "push (log-odds)", "right, with it", "right, without it")
 """Of the table of words."""
+LEGEND = (
+    "<p class=quiet>In the texts below, blue words speak for the wrong answer and orange ones against it; the strongest"
+    " of each text has the full colour.</p>"
+)
 NUMBERS_SHOWN = 6
 """How many of its texts a word links to."""
 
@@ -24,11 +28,19 @@ NUMBERS_SHOWN = 6
 def write_mistakes(path: str | Path, found: Mistakes, title: str | None = None) -> Path:
     """Write what a classifier gets wrong as one offline HTML file, and return its path."""
     items = [Prose(_summary(found)), *(Prose(_mistake(one), "text") for one in found.mistakes)]
-    intro = (
-        f"<p class=quiet>{escape(found.model)} · {counted(found.texts, 'text')} · made by attnscope, works offline</p>"
-    )
+    made = f"{called(found.model)} · {counted(found.texts, 'text')} · made by attnscope, works offline"
+    intro = f"<p class=quiet>{escape(made)}</p>"
     name = title or f"What {found.model.rpartition('/')[2]} gets wrong"
     return write_page(path, items, name, intro, STYLE.read_text(encoding="utf-8") + shade_rules())
+
+
+def called(model: str) -> str:
+    """A model by its name on the hub, or by the last name of its folder: where that lies is nobody's business.
+
+    >>> called("org/classifier"), called("/home/anna/models/classifier")
+    ('org/classifier', 'classifier')
+    """
+    return model if model.count("/") <= 1 and not model.startswith(("/", ".", "~")) else model.rpartition("/")[2]
 
 
 def _summary(found: Mistakes) -> str:
@@ -48,7 +60,7 @@ def _summary(found: Mistakes) -> str:
         if unexplained
         else ""
     )
-    return f"{right}: {taken}.</p>{later}{_shared_table(found)}"
+    return f"{right}: {taken}.</p>{later}{_shared_table(found)}{LEGEND}"
 
 
 def _shared_table(found: Mistakes) -> str:
