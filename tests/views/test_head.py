@@ -71,7 +71,7 @@ def test_its_files_name_the_model_and_the_text(record, tmp_path):
     assert "<title>Head view: “the untold key” · org/tiny</title>" in view.html()
     figure = view.save(tmp_path / "head.svg").read_text()
     assert "<dc:title>Head view: “the untold key” · org/tiny</dc:title>" in figure
-    assert b"Title\x00Head view" in view.save(tmp_path / "head.png").read_bytes()
+    assert re.search(rb"Title\x00+Head view", view.save(tmp_path / "head.png").read_bytes())
 
 
 def test_its_figure_has_the_tokens_as_text_and_a_line_for_each_weight(record, tmp_path):
