@@ -156,16 +156,10 @@ def legend_below(figure: Any, *axes: Any, only: Sequence[str] | None = None) -> 
 def file_bytes(plot: Plot, kind: str) -> bytes:
     """The file of a figure; whatever would differ between two runs (dates, random names) is left out or fixed."""
     where = {"svg": "Description", "pdf": "Subject", "png": "Description"}[kind]
-    named: dict[str, str | None] = {"Title": plot.title} if plot.title else {}
-    undated: dict[str, str | None] = (
-        {where: plot.caption}
-        | named
-        | {
-            "svg": {"Date": None},
-            "pdf": {"CreationDate": None},
-            "png": {},
-        }[kind]
-    )
+    dates: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+    undated: dict[str, str | None] = {where: plot.caption, **dates[kind]}
+    if plot.title:
+        undated["Title"] = plot.title
     matplotlib = _matplotlib()
     into = BytesIO()
     with matplotlib.rc_context(fname=STYLE_FILE):
