@@ -160,7 +160,7 @@ def test_the_page_and_the_figure_are_of_what_is_selected(client):
     told = view_of(client, "head")
     state = {"layer": 4, "heads": [2], "words": True}
     page = client.post(f"/api/views/{told['id']}/page", json={"state": state})
-    assert page.headers["content-disposition"] == 'attachment; filename="head.html"'
+    assert page.headers["content-disposition"] == 'attachment; filename="head-the-key-to-the-cabinets-demo.html"'
     assert '"layer":4' in page.text
     figures = {kind: client.post(f"/api/views/{told['id']}/figure", json={"format": kind, "state": state}).content
                for kind in ("svg", "pdf", "png")}  # fmt: skip

@@ -144,6 +144,8 @@ def test_the_page_says_it(found, tmp_path):
     page = write_mistakes(tmp_path / "wrong.html", found).read_text()
     assert "Right on <b>12 of 18</b>" in page
     assert page.index("Words behind several mistakes") < page.index(f">{SPURIOUS}</th>") < page.index("Text ")
+    assert "blue words speak for the wrong answer" in page
+    assert '<td dir=auto data-name="right, without it">' in page
     assert "<script>" not in page.split("<main")[1].split("</main")[0]
 
 

@@ -1,6 +1,7 @@
 """The head view from Python: what it opens with, its table, its printed figure."""
 
 import re
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -61,6 +62,16 @@ def test_its_figure_is_the_same_on_every_run(record, kind, tmp_path):
     files = [head(record, layer=1).save(tmp_path / f"{name}.{kind}") for name in "ab"]
     first, second = (sha256(file.read_bytes()).hexdigest() for file in files)
     assert first == second
+
+
+def test_its_files_name_the_model_and_the_text(record, tmp_path):
+    named = replace(record, text="the untold key", card={"model": "org/tiny"})
+    view = head(named)
+    assert view.file_name == "head-the-untold-key-org-tiny"
+    assert "<title>Head view: “the untold key” · org/tiny</title>" in view.html()
+    figure = view.save(tmp_path / "head.svg").read_text()
+    assert "<dc:title>Head view: “the untold key” · org/tiny</dc:title>" in figure
+    assert re.search(rb"Title\x00+Head view", view.save(tmp_path / "head.png").read_bytes())
 
 
 def test_its_figure_has_the_tokens_as_text_and_a_line_for_each_weight(record, tmp_path):

@@ -126,8 +126,52 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path):
         neuron(record, head=9)
     with pytest.raises(BadInput, match="size_budget is 1,000"):
         neuron(record, size_budget=1000)
-    with pytest.raises(BadInput, match="no printed figure"):
-        neuron(record).save(tmp_path / "neuron.svg")
+    with pytest.raises(BadInput, match="No key is shown"):
+        neuron(record).selecting(threshold=1.0).save(tmp_path / "neuron.svg")
+    with pytest.raises(BadInput, match="holds 64 keys readably, and this text has 70"):
+        neuron(record_of(count=70)).figure()
+
+
+def test_its_figure_shows_the_query_against_each_key(tmp_path):
+    record = record_of()
+    plot = neuron(record, layer=1, head=2, query=3).figure()
+    axes = plot.figure.axes[0]
+    texts = [text.get_text() for text in axes.texts]
+    assert texts[1] == "##s".removeprefix("##")
+    logits = record.logits()[1, 2, 3]
+    seen = [f"{logit:.2f}".replace("-", "−") if logit > -torch.inf else "masked" for logit in logits.tolist()]
+    assert [text for text in texts if text in seen] == seen
+    assert [text for text in texts if text in {f"{one:.3f}" for one in record.weights[1, 2, 3].tolist()}] == [
+        f"{one:.3f}" for one in record.weights[1, 2, 3].tolist()
+    ]
+    query, keys, products = (image.get_array().filled(np.nan) for image in axes.images[:3])
+    asking, asked = record.queries[1, 2, 3].numpy(), record.keys[1, 2].numpy()
+    assert np.array_equal(query[0], asking)
+    assert np.array_equal(keys[::4], asked)
+    assert np.allclose(products[::4], asking * asked)
+    assert "layer 1, head 2" in plot.caption
+    first, again = (neuron(record).save(tmp_path / f"{name}.svg").read_bytes() for name in "ab")
+    assert first == again
+
+
+def test_its_figure_follows_what_is_selected():
+    record = record_of()
+    plot = neuron(record, layer=1, query=5).selecting(order="contribution", special=False, root=True).figure()
+    _, _, products = (image.get_array().filled(np.nan)[::4] for image in plot.figure.axes[0].images[:3])
+    assert len(products) == 4
+    best = int(record.weights[1, 0, 5, 1:5].argmax())
+    assert (np.diff(products[best]) <= 0).all()
+    left_out = float(record.weights[1, 0, 5, [0, 5]].sum())
+    assert f"Keys left out take {100 * left_out:.1f} % of the attention." in plot.caption
+    assert "square-root" in plot.caption
+
+
+@pytest.mark.parametrize("width", [3.3, 6.8])
+def test_no_words_of_its_figure_lie_on_others(width):
+    plot = neuron(record_of(count=24, width=32), layer=1, query=20).figure(width)
+    boxes = [text.get_window_extent() for text in plot.figure.axes[0].texts if text.get_text()]
+    for place, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[place + 1 :]), plot.figure.axes[0].texts[place]
 
 
 @pytest.mark.parametrize("name", ["minilm", "smollm2"])

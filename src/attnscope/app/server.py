@@ -231,9 +231,9 @@ def _add_made_views(app: FastAPI, desk: Desk) -> None:
         """The view as one offline page."""
         entry, view = desk.made_view(name)
         chosen = _select(view, asked.state)
-        title = f"attnscope: {view.name}" + (f" · {entry.model_name}" if entry.model_name else "")
+        title = view.title or f"attnscope: {view.name}" + (f" · {entry.model_name}" if entry.model_name else "")
         html = await _in_turn(request, desk.drawing, lambda _: page_html(chosen, title))
-        return _attachment(html.encode(), "text/html; charset=utf-8", f"{view.name}.html")
+        return _attachment(html.encode(), "text/html; charset=utf-8", f"{view.file_name}.html")
 
     @app.post(
         "/api/views/{name}/figure",
@@ -245,7 +245,7 @@ def _add_made_views(app: FastAPI, desk: Desk) -> None:
         _, view = desk.made_view(name)
         chosen = _select(view, asked.state)
         content = await _in_turn(request, desk.drawing, lambda _: _figure(chosen, asked.format))
-        return _attachment(content, FIGURES[asked.format], f"{view.name}.{asked.format}")
+        return _attachment(content, FIGURES[asked.format], f"{view.file_name}.{asked.format}")
 
     @app.post("/api/views/{name}/code")
     async def code(name: Name, asked: StateRequest) -> dict[str, str]:

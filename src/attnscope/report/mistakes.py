@@ -15,6 +15,12 @@ from .answer import percent
 
 STYLE = Path(__file__).with_name("report.css")
 SHADES = 15
+COLUMNS = ("word", "pushes to", "wrong texts", "push (log-odds)", "right, with it", "right, without it")
+"""Of the table of words."""
+LEGEND = (
+    "<p class=quiet>In the texts below, blue words speak for the wrong answer and orange ones against it; the strongest"
+    " of each text has the full colour.</p>"
+)
 NUMBERS_SHOWN = 6
 """How many of its texts a word links to."""
 
@@ -22,11 +28,19 @@ NUMBERS_SHOWN = 6
 def write_mistakes(path: str | Path, found: Mistakes, title: str | None = None) -> Path:
     """Write what a classifier gets wrong as one offline HTML file, and return its path."""
     items = [Prose(_summary(found)), *(Prose(_mistake(one), "text") for one in found.mistakes)]
-    intro = (
-        f"<p class=quiet>{escape(found.model)} · {counted(found.texts, 'text')} · made by attnscope, works offline</p>"
-    )
+    made = f"{called(found.model)} · {counted(found.texts, 'text')} · made by attnscope, works offline"
+    intro = f"<p class=quiet>{escape(made)}</p>"
     name = title or f"What {found.model.rpartition('/')[2]} gets wrong"
     return write_page(path, items, name, intro, STYLE.read_text(encoding="utf-8") + shade_rules())
+
+
+def called(model: str) -> str:
+    """A model by its name on the hub, or by the last name of its folder: where that lies is nobody's business.
+
+    >>> called("org/classifier"), called("/home/anna/models/classifier")
+    ('org/classifier', 'classifier')
+    """
+    return model if model.count("/") <= 1 and not model.startswith(("/", ".", "~")) else model.rpartition("/")[2]
 
 
 def _summary(found: Mistakes) -> str:
@@ -46,7 +60,7 @@ def _summary(found: Mistakes) -> str:
         if unexplained
         else ""
     )
-    return f"{right}: {taken}.</p>{later}{_shared_table(found)}"
+    return f"{right}: {taken}.</p>{later}{_shared_table(found)}{LEGEND}"
 
 
 def _shared_table(found: Mistakes) -> str:
@@ -61,8 +75,7 @@ def _shared_table(found: Mistakes) -> str:
     return (
         "<h3>Words behind several mistakes</h3>"
         "<p>Taking such a word out of a wrong text makes the wrong label less likely. The strongest stand first.</p>"
-        "<table class=words><thead><tr><th scope=col>word<th scope=col>pushes to<th scope=col>wrong texts"
-        "<th scope=col>push (log-odds)<th scope=col>right, with it<th scope=col>right, without it</thead>"
+        f"<table class=words><thead><tr>{''.join(f'<th scope=col>{name}' for name in COLUMNS)}</thead>"
         f"<tbody>{rows}</tbody></table><p>{escape(change)}</p>"
     )
 
@@ -71,10 +84,11 @@ def _shared_row(word: SharedWord) -> str:
     links = ", ".join(f'<a href="#text-{number}">{number}</a>' for number in word.mistakes[:NUMBERS_SHOWN])
     more = f" and {len(word.mistakes) - NUMBERS_SHOWN} more" if len(word.mistakes) > NUMBERS_SHOWN else ""
     name, label = escape(printable(word.word)), escape(printable(word.predicted))
-    return (
-        f"<tr><th scope=row dir=auto>{name}</th><td dir=auto>{label}"
-        f"<td>{links}{more}<td>+{word.push:.2f}<td>{word.right} of {word.texts}<td>{word.right_without} of {word.texts}"
-    )
+    right, without = f"{word.right} of {word.texts}", f"{word.right_without} of {word.texts}"
+    cells = zip(COLUMNS[1:], (label, f"{links}{more}", f"+{word.push:.2f}", right, without), strict=True)
+    # where the columns do not fit, each figure stands beside the name of its column
+    figures = "".join(f'<td dir=auto data-name="{column}">{cell}' for column, cell in cells)
+    return f"<tr><th scope=row dir=auto>{name}</th>{figures}"
 
 
 def _mistake(one: Mistake) -> str:

@@ -2,21 +2,18 @@
 
 import { colours, element, sharp } from "./drawing.js";
 import { Frame, headChips, recordControls } from "./frame.js";
-import { HeadWords, drawLines, lineAt, linesOf, strongest } from "./head_lines.js";
+import { HeadWords, drawLines, fadedShare, lineAt, linesOf, panelHeight, strongest } from "./head_lines.js";
 import { TokenList, placesHolding, unitsOf } from "./units.js";
 import { Layers } from "./weights.js";
 
 // ---- Tokens left and right, a line for each weight between them: the body of the head view, wherever it stands.
 
 const ROW = 24;
-const MOST_HEIGHT = 600;
 /** Pixels of the figures beside a column: with a stripe for each head, and where there is little room without. */
 const [FIGURES, FEW_FIGURES, NARROW_PANEL] = [132, 52, 640];
 const STRIP = 20;
 /** Lines that a screen can tell apart and a browser draws without a visible wait. */
 const MOST_LINES = 4000;
-/** The share of their ink that lines of special tokens and sinks have while nothing is looked at. */
-const FADED = 0.1;
 
 /** Two columns of tokens with the lines of the chosen heads between them. */
 export class HeadPanel {
@@ -29,6 +26,7 @@ export class HeadPanel {
     this.payload = payload;
     this.layers = layers;
     this.masked = new Set(payload.queries.masked);
+    this.rowHeight = ROW;
     this.words = new HeadWords(this, MOST_LINES);
     this.lines = element("canvas", { className: "lines" });
     this.strip = element("canvas", { className: "strip", title: "The whole text: click to go there" });
@@ -58,7 +56,6 @@ export class HeadPanel {
       sticky(keys.figures),
     );
     this.area = element("div", { className: "area", tabIndex: -1 }, this.grid);
-    this.area.style.maxHeight = `${MOST_HEIGHT}px`;
     this.node = element("div", { className: "head-panel" }, this.area, this.strip);
     this.area.addEventListener("scroll", () => this.paint());
     this.lines.addEventListener("pointermove", (event) => this.#overLines(event));
@@ -126,14 +123,15 @@ export class HeadPanel {
   #layOut() {
     const { queries, keys } = this.columns;
     const rows = Math.max(queries.shown.length, keys.shown.length, 1);
-    const height = Math.min(rows * ROW, MOST_HEIGHT);
+    const height = panelHeight(rows, ROW);
     const around = this.node.clientWidth || 640;
-    const long = rows * ROW > MOST_HEIGHT;
+    const long = rows * ROW > height;
     this.strip.hidden = !long;
     const texts = Math.max(queries.list.node.scrollWidth, keys.list.node.scrollWidth, 64);
     const beside = around < NARROW_PANEL ? FEW_FIGURES : FIGURES;
     const middle = Math.min(Math.max(around - 2 * Math.min(texts, 220) - 2 * beside - (long ? STRIP + 24 : 8), 64), 420);
     this.size = { height, middle, rows, beside };
+    this.area.style.maxHeight = `${height}px`;
     this.grid.style.height = `${rows * ROW}px`;
     sharp(this.lines, middle, height);
     for (const { figures } of [queries, keys]) sharp(figures, beside, height);
@@ -173,8 +171,9 @@ export class HeadPanel {
     const drawn = inSight.length > MOST_LINES ? strongest(inSight, MOST_LINES) : inSight;
     const y = (row) => row * ROW + ROW / 2 - top;
     const quiet = (side, row) => this.columns[side].units[this.columns[side].shown[row]].quiet;
+    const faded = fadedShare(this.size.rows);
     const opacity = ({ query, key, weight }) =>
-      this.#opacity(weight) * (!active && (quiet("queries", query) || quiet("keys", key)) ? FADED : 1);
+      this.#opacity(weight) * (!active && (quiet("queries", query) || quiet("keys", key)) ? faded : 1);
     const { heads } = this.layers.described;
     const given = { y, width: middle, opacity, colour: (head) => this.colour(head), dash: (head) => (head % 16 < 8 ? [] : [5, 3]) };
     const scene = { lines: drawn, y, width: middle };

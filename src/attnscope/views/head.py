@@ -90,8 +90,9 @@ def opening_threshold(record: AttentionRecord, layer: int | None) -> float:
 
 SENTENCES = "AB"
 """What the sentences of a pair are called."""
-FADED = 0.1
-"""The share of their ink that lines of special tokens and sinks have where nothing is pinned; as on the screen."""
+FADED, FADED_ROWS = 0.1, 32
+"""The share of their ink that lines of special tokens and sinks have where nothing is pinned, as on the screen; beyond
+so many rows it is less, for many lines run together."""
 FAINTEST = 1 / 255
 """Lines fainter than this are not drawn."""
 
@@ -151,7 +152,7 @@ class HeadScene:
             heads=tuple(record.heads[place] for place in heads),
             queries=units[0],
             keys=units[1],
-            opacity=(opacity * torch.where(faded, FADED, 1.0)).masked_fill(~drawn, 0.0),
+            opacity=(opacity * torch.where(faded, faded_share(max(map(len, units))), 1.0)).masked_fill(~drawn, 0.0),
             threshold=threshold,
             root=root,
             has_faded=bool(faded.any()),
@@ -165,6 +166,15 @@ class HeadScene:
             # rows that attend to nothing hide nothing
             hidden=max(1 - float(weights.sum()) / mass, 0.0) if mass > 0 else 0.0,
         )
+
+
+def faded_share(rows: int) -> float:
+    """The share of their ink that lines of special tokens and sinks have, among so many rows.
+
+    >>> faded_share(8), faded_share(64)
+    (0.1, 0.05)
+    """
+    return FADED * min(1.0, FADED_ROWS / rows)
 
 
 def _choice(between: str, queries: str, keys: str) -> str:

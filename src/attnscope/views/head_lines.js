@@ -8,6 +8,18 @@ const FAINTEST = 1 / 255;
 /** Lines of the first frame, few enough to be seen at once on a machine without a graphics card; each later frame doubles them. */
 const AT_ONCE = 128;
 
+/** Up to so many tokens every row is in sight; longer texts scroll within the view, beside a strip of the whole text. */
+const MOST_ROWS = 160;
+const LONG_HEIGHT = 600;
+/** Lines of special tokens and sinks keep this share of their ink, and less beyond so many rows: many run together. */
+const [FADED, FADED_ROWS] = [0.1, 32];
+
+/** The height in which so many rows are shown. @param {number} rows @param {number} row the height of one */
+export const panelHeight = (rows, row) => (rows <= MOST_ROWS ? rows * row : LONG_HEIGHT);
+
+/** The share of their ink that lines of special tokens and sinks have while nothing is looked at. @param {number} rows */
+export const fadedShare = (rows) => FADED * Math.min(1, FADED_ROWS / rows);
+
 /** @typedef {{query: number, key: number, head: number, weight: number}} Line query and key are rows of the columns */
 
 /** The lines of some heads of a layer, and what is left out of them.
@@ -174,6 +186,9 @@ export class HeadWords {
     const { queries: asking, keys: asked } = this.panel.columns;
     const quiet = [asking, asked].flatMap(({ units, shown }) => shown.filter((place) => units[place].special || units[place].sink));
     if (quiet.length) said.push("lines of special tokens and sinks are faded until one of these tokens is looked at");
+    const { rows, height } = this.panel.size;
+    const inSight = Math.floor(height / this.panel.rowHeight);
+    if (rows > inSight) said.push(`${inSight} of ${rows} rows are in sight: scroll over them, or click the strip of the whole text`);
     if (faint) said.push(`of the lines in sight the ${thousands(this.most)} strongest are drawn, ${thousands(faint)} are not`);
     if (left.faint)
       said.push(`${thousands(left.faint)} lines too faint to be seen are not drawn (${share(left.faintMass)} of the attention)`);

@@ -50,6 +50,8 @@ class LearningReadout {
 
   #row(name, quantities, look) {
     const cells = quantities.map(() => element("td"));
+    // where columns do not fit, a value stands beside the name of its quantity
+    cells.forEach((cell, place) => (cell.dataset.quantity = quantities[place]));
     this.#cells.push(...cells.map((cell, place) => ({ cell, name, quantity: quantities[place] })));
     const row = element("tr", {}, element("th", { scope: "row" }, this.#button([name], called(name), "name", sample(look))), ...cells);
     row.addEventListener("pointerenter", () => this.acts.point(name));

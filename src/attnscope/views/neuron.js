@@ -35,6 +35,7 @@ export class NeuronPanel {
     this.payload = payload;
     this.layers = layers;
     this.masked = new Set(payload.queries.masked);
+    this.rowHeight = ROW;
     this.words = new NeuronWords(this);
     this.columns = {};
     for (const [side, label] of [
@@ -142,7 +143,7 @@ export class NeuronPanel {
     const around = this.node.clientWidth || 640;
     this.layout = stripLayout(this.layers.described.shape[2], around - texts - (rows * ROW > height ? 16 : 0));
     this.size = { rows, height, around };
-    this.area.style.maxHeight = `${height + ROW + 20}px`; // 20: a bar to scroll sideways
+    this.area.style.maxHeight = `${height + ROW}px`;
     this.grid.style.height = `${(rows + 1) * ROW}px`;
   }
 
@@ -189,6 +190,8 @@ export class NeuronPanel {
     }));
     const given = { layout, order: this.order, colour, largest: this.largest, palette, row: ROW, dimension: this.#dimension };
     drawColumns(sharp(this.headings, layout.whole, ROW), sharp(this.strips, layout.whole, this.size.height), asking, rows, given);
+    // where only products are drawn, no colour stands for a vector
+    this.scales[0].canvas.hidden = Boolean(layout.narrow);
     this.scales.forEach(({ words, canvas }, place) =>
       drawSignedScale(sharp(canvas, SCALE_WIDTH, 16), words, place ? this.largest.products : this.largest.vectors, { colour, palette }),
     );

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
 from .choices import pick_one, position
+from .neuron_figure import neuron_figure
 from .record_view import weights_frame
 from .sides import readout_places, sides_of, title_of
 from .view import View
@@ -68,6 +70,7 @@ def neuron(
         state,
         blobs,
         table=lambda: logits_frame(record),
+        draw=partial(neuron_figure, record, sides),
         choices={
             "layer": record.layers,
             "head": record.heads,

@@ -138,6 +138,9 @@ export class NeuronWords {
       said.push(
         "There is room for the products of query and key only: the vectors, their sum and the logit are told when a row is pointed at.",
       );
+    const { rows, height } = this.panel.size;
+    const inSight = Math.floor(height / this.panel.rowHeight);
+    if (rows > inSight) said.push(`${inSight} of ${rows} rows are in sight: scroll over them for the others.`);
     if (left.length)
       said.push(
         `${left.length} keys are not shown and take ${percent(left.reduce((sum, { weight }) => sum + weight, 0))} of the attention.`,
@@ -181,6 +184,8 @@ const WEIGHT = 48;
 const WIDEST = 8;
 /** Pixels of a dimension below which a strip cannot be read. */
 const NARROWEST = 1.5;
+/** Pixels below which a strip is too small to tell dimensions apart, and its heading does not fit. */
+const SMALLEST = 72;
 const LABEL = 48;
 
 /** A colour for a signed value from −1 to 1, below zero orange, above it blue. @param {string[]} scale @param {boolean} root */
@@ -197,8 +202,8 @@ export function signedColour(scale, root) {
 export function stripLayout(dimensions, width) {
   const fixed = 2 * FIGURE + BAR + WEIGHT + 5 * GAP;
   const each = (width - fixed) / 3 / dimensions;
-  if (each < NARROWEST) return narrowLayout(dimensions, width);
-  const cell = Math.min(each < 1 ? each : Math.floor(each), WIDEST);
+  const cell = Math.min(Math.floor(2 * each) / 2, WIDEST);
+  if (each < NARROWEST || cell * dimensions < Math.min(SMALLEST, WIDEST * dimensions)) return narrowLayout(dimensions, width);
   const strip = cell * dimensions;
   const lefts = { query: GAP / 2, key: GAP * 1.5 + strip, product: GAP * 2.5 + 2 * strip };
   const dot = GAP * 2.5 + 3 * strip + FIGURE;
@@ -244,7 +249,8 @@ export function drawColumns(top, context, queries, keys, given) {
         ["query × key", lefts.product],
         ["softmax", bar],
       ];
-  for (const [words, left] of headings) top.fillText(words, left, row / 2, left === bar ? BAR : left === layout.weight ? WEIGHT : strip);
+  for (const [words, left] of headings)
+    top.fillText(words, left, row / 2, left === bar ? BAR : left === layout.weight ? WEIGHT : strip + GAP - 4);
   top.textAlign = "right";
   if (!layout.narrow)
     for (const [words, right] of [

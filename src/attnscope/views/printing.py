@@ -43,6 +43,8 @@ class Plot:
     figure: Any
     """The `matplotlib.figure.Figure`, for whoever wants to add to it."""
     caption: str
+    title: str = ""
+    """What is drawn, of which text and model: it travels as metadata too."""
 
     def save(self, path: str | Path) -> Path:
         """Write the figure as .svg, .pdf or .png, by the suffix."""
@@ -154,11 +156,10 @@ def legend_below(figure: Any, *axes: Any, only: Sequence[str] | None = None) -> 
 def file_bytes(plot: Plot, kind: str) -> bytes:
     """The file of a figure; whatever would differ between two runs (dates, random names) is left out or fixed."""
     where = {"svg": "Description", "pdf": "Subject", "png": "Description"}[kind]
-    undated: dict[str, str | None] = {where: plot.caption} | {
-        "svg": {"Date": None},
-        "pdf": {"CreationDate": None},
-        "png": {},
-    }[kind]
+    dates: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+    undated: dict[str, str | None] = {where: plot.caption, **dates[kind]}
+    if plot.title:
+        undated["Title"] = plot.title
     matplotlib = _matplotlib()
     into = BytesIO()
     with matplotlib.rc_context(fname=STYLE_FILE):

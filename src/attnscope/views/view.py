@@ -1,11 +1,13 @@
 """A view: what to draw, which script draws it, and what is selected."""
 
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pandas as pd
 
@@ -16,6 +18,8 @@ from .printing import FIGURES, Plot, save_figure
 from .weights import base64_text
 
 PAGES = {".html", ".htm"}
+LETTERS = 60
+"""Of the name of a file."""
 HEIGHT = 720
 """Pixels that a view takes in a notebook; more scrolls inside it."""
 LARGEST = 20_000_000
@@ -64,6 +68,11 @@ class View:
         return replace(self, state={**self.state, **check_state(self.name, self.state, self.choices, state)})
 
     @property
+    def file_name(self) -> str:
+        """What a file of it is called, before the suffix: the view, the text and the model, in plain letters."""
+        return plain_name(self._title.replace(" view", "", 1)) or self.name
+
+    @property
     def _title(self) -> str:
         return self.title or f"{self.name.capitalize()} view"
 
@@ -103,7 +112,7 @@ class View:
         """The printed figure of what is selected, `width` inches wide."""
         if self.draw is None:
             raise BadInput(f"The {self.name} view has no printed figure: save it as .html.")
-        return self.draw(self.selected, width)
+        return replace(self.draw(self.selected, width), title=self._title)
 
     def html(self, title: str | None = None) -> str:
         """One offline page with this view alone, of letters that travel anywhere."""
@@ -146,6 +155,16 @@ class View:
         frame = f'sandbox="allow-scripts" loading="lazy" width="100%" height="{HEIGHT}" frameborder="0"'
         html = f'<iframe {frame} title="{escape(self._title)}" srcdoc="{escape(page)}"></iframe>'
         return html if page and len(html) <= LARGEST else _too_large(self.name, max(size, len(html)))
+
+
+def plain_name(text: str) -> str:
+    """A text as the name of a file that every system takes and a header can hold.
+
+    >>> plain_name("Head: “the café, 50% off” · org/demo"), plain_name("日本語")
+    ('head-the-cafe-50-off-org-demo', '')
+    """
+    letters = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return "-".join(re.findall(r"[a-z0-9]+", letters))[:LETTERS].rstrip("-")
 
 
 def _too_large(name: str, size: int) -> str:
