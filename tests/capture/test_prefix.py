@@ -103,7 +103,7 @@ def test_blank_out_of_a_real_model_is_that_of_whole_runs(real_model, monkeypatch
     model = attnscope.load(real_model("smollm2"))
     record = model.record("The keys to the old cabinet near the door")
     quick = attnscope.blank_out(record, model, signed=True, batch_size=3)
-    monkeypatch.setattr(prefix, "_may_go_on", lambda _reader: False)
+    monkeypatch.setattr(prefix, "may_go_on", lambda _reader: False)
     whole = attnscope.blank_out(record, model, signed=True, batch_size=3)
     assert prefix._checked[model.model] == len(record.tokens)
     torch.testing.assert_close(quick.scores, whole.scores, atol=1e-5, rtol=1e-4)

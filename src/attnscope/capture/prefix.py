@@ -52,7 +52,7 @@ def answers_behind_prefix(
     `run_whole` gives the logits of items that are run from their first token on, which the others are held against.
     """
     length = len(items[0][IDS])
-    if any(set(item) - {GIVEN} != {IDS} or len(item[IDS]) != length for item in items) or not _may_go_on(reader):
+    if any(set(item) - {GIVEN} != {IDS} or len(item[IDS]) != length for item in items) or not may_go_on(reader):
         return None
     read = [reader.position({IDS: item[IDS]}) for item in items]
     positions = [position for position in read if position is not None]
@@ -70,7 +70,7 @@ def answers_behind_prefix(
     return answers
 
 
-def _may_go_on(reader: HubModel) -> bool:
+def may_go_on(reader: HubModel) -> bool:
     """Whether a model takes the keys and values of what it has read, as transformers' own causal models do."""
     model = reader.model
     if (
