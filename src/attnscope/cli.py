@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -17,6 +17,9 @@ from .errors import BadInput, WorkerDied, is_text
 from .files import check_can_be_made
 from .numerals import counted
 from .progress import begin_log, methods_done, texts_done, working
+
+if TYPE_CHECKING:
+    from .explaining import Explanation
 
 
 class Commands(TyperGroup):
