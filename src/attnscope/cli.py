@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -17,9 +17,6 @@ from .errors import BadInput, WorkerDied, is_text
 from .files import check_can_be_made
 from .numerals import counted
 from .progress import begin_log, methods_done, texts_done, working
-
-if TYPE_CHECKING:
-    from .explaining import Explanation
 
 
 class Commands(TyperGroup):
@@ -243,7 +240,7 @@ def report(
         loaded = load(model)
     with methods_done() as watch:
 
-        def show_first(quick: "Explanation") -> None:
+        def show_first(quick: Any) -> None:
             """The page of one text is there before the slow methods begin."""
             if len(given) == 1:
                 names = " and ".join(name for name, why in quick.comparison.left_out.items() if why.startswith(FOLLOWS))

@@ -31,14 +31,15 @@ def predicted_seconds(
             seconds["flow"] = flow_seconds(record)
     if model is None or not record.inputs:
         return seconds
-    with suppress(BadInput):  # a model without a head says so itself
-        if "blank_out" in wanted:
-            groups = units(record.key_tokens, record.key_special, record.key_word_ids, by)[0]
-            firsts = [min(input_positions(record, group), default=0) for group in groups]
-            tokens = len(record.inputs[key_ids(record)])
-            runs = runs_of(firsts, tokens, bool(getattr(model, "shares_beginnings", False)))
+    if "blank_out" in wanted:
+        groups = units(record.key_tokens, record.key_special, record.key_word_ids, by)[0]
+        firsts = [min(input_positions(record, group), default=0) for group in groups]
+        tokens = len(record.inputs[key_ids(record)])
+        runs = runs_of(firsts, tokens, bool(getattr(model, "shares_beginnings", False)))
+        with suppress(BadInput):  # a model without a head says so itself
             seconds["blank_out"] = runs * seconds_of(lambda: model.probabilities([record.inputs]))
-        if "integrated_gradients" in wanted:
+    if "integrated_gradients" in wanted:
+        with suppress(BadInput):
             point = {**record.inputs, EMBEDDINGS[key_ids(record)]: key_embeddings(record, model)}
             goal = model.target(record.inputs) if record.target is None else record.target
             seconds["integrated_gradients"] = GRADIENT_STEPS * seconds_of(lambda: model.target_gradients([point], goal))
