@@ -202,7 +202,7 @@ def _positions_missing(output: Any, items: Sequence[Ids]) -> int:
     logits = getattr(output, "logits", None)
     if logits is None or logits.ndim < 3:
         return 0
-    return max(max(len(item["input_ids"]) for item in items) - logits.shape[1], 0)
+    return max(max(len(item["input_ids"]) for item in items) - int(logits.shape[1]), 0)
 
 
 def observed_run(model: PreTrainedModel, batch: Mapping[str, Any], observer: Observer, check: SelfCheck | None) -> Any:
