@@ -3,6 +3,7 @@
 import io
 import json
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from rich.console import Console
 
 import attnscope
 from attnscope import explaining
+from attnscope.attribution import costs
 from attnscope.explaining import explain, show
 
 TEXT = "the key to the cabinets"
@@ -167,14 +169,50 @@ def test_slow_methods_stand_under_the_budget_and_are_named_with_what_adds_them(m
     assert "blank_out" in explain(model, TEXT).comparison.methods
 
 
-def test_the_cost_is_told_from_one_run(model, monkeypatch):
+def test_the_cost_is_told_from_pieces_of_the_work(model, monkeypatch):
     record = model.record(TEXT)
-    clock = iter([10.0, 19.0, 20.0, 20.5])  # the first run warms up
-    monkeypatch.setattr(explaining.time, "perf_counter", lambda: next(clock))
-    seconds = explaining.predicted_seconds(
-        record, model, {name: attnscope.METHODS[name] for name in ("raw", "blank_out")}, "token"
+    timed = []
+
+    def seconds_of(work):
+        timed.append(work())
+        return 0.5
+
+    monkeypatch.setattr(costs, "seconds_of", seconds_of)
+    seconds = costs.predicted_seconds(record, model, ("raw", "flow", "blank_out", "integrated_gradients"))
+    flows, answers, gradients = timed
+    assert seconds == {
+        "flow": 0.5 / flows.size * len(record.tokens) * int((record.readout > 0).sum()),
+        "blank_out": 0.5 * (len(record.tokens) + 1),
+        "integrated_gradients": 0.5 * costs.GRADIENT_STEPS,
+    }
+    assert len(answers) == len(gradients[0]) == 1
+
+
+def test_quick_methods_are_shown_before_slow_ones_begin(model, monkeypatch):
+    monkeypatch.setattr(explaining, "predicted_seconds", lambda *_: {"blank_out": 9.0, "integrated_gradients": 100.0})
+    begun, shown = [], []
+    explain(
+        model,
+        TEXT,
+        budget=60,
+        watch=lambda name, done, whole: begun.append(name),
+        show_first=lambda quick: shown.append((quick, "blank_out" in begun)),
     )
-    assert seconds == {"blank_out": 0.5 * (len(record.tokens) + 1)}
+    ((quick, had_begun),) = shown
+    assert not had_begun
+    assert {"raw", "rollout", "gradient"} <= set(quick.comparison.methods)
+    assert quick.comparison.left_out["blank_out"] == "It follows, in about 9 s."
+    assert "beyond the budget" in quick.comparison.left_out["integrated_gradients"]
+    assert "Left out: blank_out. It follows" in printed(quick)
+
+
+def test_phrases_stand_under_the_budget_too(model, monkeypatch):
+    noisy = lambda record, *_: replace(attnscope.raw(record), method="blank_out", noise="nothing carries it")  # noqa: E731
+    monkeypatch.setitem(attnscope.METHODS, "blank_out", noisy)
+    monkeypatch.setattr(explaining, "PHRASE_RUNS", 1e9)
+    found = explain(model, TEXT, budget=1e5)
+    assert found.phrases == ()
+    assert found.comparison.left_out["phrases"].endswith("or --methods all adds it.")
 
 
 def test_a_text_that_is_too_long_can_be_cut(model):

@@ -173,6 +173,7 @@ def explain(
             truncate=truncate,
             budget=None if methods else budget,
             watch=watch,
+            show_first=None if as_json else lambda quick: explaining.show(watch.console, quick),
         )
     if as_json:
         say(json.dumps(result.to_dict()))
@@ -232,12 +233,20 @@ def report(
     with working(f"Loading {model}"):
         from .capture import load
         from .evaluation import Trust
-        from .explaining import explain
+        from .explaining import FOLLOWS, explain
         from .report import write_report
 
         table = None if measured is None else Trust.load(measured)
         loaded = load(model)
     with methods_done() as watch:
+
+        def show_first(quick: Any) -> None:
+            """The page of one text is there before the slow methods begin."""
+            if len(given) == 1:
+                names = " and ".join(name for name, why in quick.comparison.left_out.items() if why.startswith(FOLLOWS))
+                page = write_report(out, quick, trust=table)
+                watch.console.print(f"Written: {page}, by the quick methods. {names} will be added.", highlight=False)
+
         explanations = [
             explain(
                 loaded,
@@ -251,6 +260,7 @@ def report(
                 truncate=truncate,
                 budget=None if methods else budget / len(given),
                 watch=watch,
+                show_first=show_first,
             )
             for text in given
         ]

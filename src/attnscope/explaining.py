@@ -1,8 +1,8 @@
 """One text explained by every method: the prediction, the tokens as each scores them, and what each cannot say."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from .attribution.choosing import Method, every_method, has_sign, named_methods, score
+from .attribution.choosing import every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
+from .attribution.costs import predicted_seconds
 from .attribution.phrases import Phrase, phrases
 from .capture import InstrumentedModel, load
 from .errors import BadInput
@@ -20,7 +21,7 @@ from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
 from .record.schema import checked
-from .record.words import Level, units
+from .record.words import Level
 from .terminal import paint_scores
 
 Watch = Callable[[str, int, int], None]
@@ -29,13 +30,10 @@ BUDGET = 60.0
 """Seconds that slow methods may take on the command line unless more are allowed."""
 SLOW = 1.0
 """Seconds from which a method is slow."""
-GRADIENT_PASSES = 54
-"""Runs of integrated gradients, each forwards and backwards: its steps, both ends, and the choice of a baseline."""
-BACKWARDS = 2.0
-"""How many times a pass forwards one backwards takes, by the usual count of multiplications."""
-FLOW_RATE = 1.5e6
-"""Layers x sources x tokens x tokens of flow in a second, about: twelve layers and 48 tokens take one."""
-TIMED_RUNS = 2
+PHRASE_RUNS = 2.5
+"""How many times as long as blank-out the search for phrases takes, about: words once more, pairs, and what grows."""
+FOLLOWS = "It follows"
+"""What is said of a slow method while only the quick ones are shown."""
 LANGUAGE_TASKS = ("causal_lm", "masked_lm", "encoder_decoder")
 
 
@@ -85,6 +83,7 @@ def explain(
     truncate: bool = False,
     budget: int | float | None = None,
     watch: Watch | None = None,
+    show_first: Callable[[Explanation], None] | None = None,
 ) -> Explanation:
     """Record a text with all that methods may ask for, and let them score it, quick ones first.
 
@@ -94,7 +93,8 @@ def explain(
     what speaks for the outcome. `replacement` is what blank-out puts in a word's place. Where no word alone moves the
     answer, `phrases` are looked for that do. `query` and `layer` ask the methods that have a map about another position
     or layer; the others are left out then. Without `methods`, slow ones are left out that would take more than `budget`
-    seconds together, by the time that one run of the model takes here. `watch` is told how far they are.
+    seconds together, by a piece of their work that is timed here. `watch` is told how far they are, and `show_first` is
+    given what the quick ones say before slow ones begin.
     """
     if isinstance(model, str):
         model = load(model)
@@ -103,9 +103,16 @@ def explain(
     options = {"signed": signed, "replacement": replacement}
     # rows of a map are of tokens: words are made of them afterwards
     level: Level = "token" if asks_map else by
-    comparison = _compare(record, model, methods, level, options, budget, watch)
+    seen = None if asks_map or show_first is None else lambda quick: show_first(Explanation(record, quick))
+    begun = time.perf_counter()
+    comparison, seconds = _compare(record, model, methods, level, options, budget, watch, seen)
     if not asks_map:
         lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
+        needed = PHRASE_RUNS * seconds.get("blank_out", 0.0)
+        spent = time.perf_counter() - begun
+        if lost and budget is not None and needed >= SLOW and spent + needed > budget:
+            left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
+            return Explanation(record, replace(comparison, left_out=left_out))
         with _told_of(watch, "phrases"):
             return Explanation(record, comparison, phrases(record, model, replacement) if lost else (), by)
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
@@ -128,15 +135,26 @@ def _compare(
     options: Mapping[str, Any],
     budget: int | float | None,
     watch: Watch | None,
-) -> Comparison:
-    """What the methods say, quick ones first; those that were named must be able to, others are left out in words."""
+    show_first: Callable[[Comparison], None] | None,
+) -> tuple[Comparison, dict[str, float]]:
+    """What the methods say, quick ones first, and how long each took.
+
+    Those that were named must be able to say something; others are left out in words.
+    """
     chosen = every_method() if methods is None else named_methods(methods)
     if not chosen:
         raise BadInput("There is nothing to compare: give at least one method.")
-    seconds = predicted_seconds(record, model, chosen, by)
+    seconds = predicted_seconds(record, model, chosen, by) if len(chosen) > 1 else {}
     left_out = {} if budget is None or methods is not None else _beyond(seconds, budget)
     found: dict[str, TokenScores] = {}
-    for name in sorted((name for name in chosen if name not in left_out), key=lambda name: seconds.get(name, 0.0)):
+    taken: dict[str, float] = {}
+    in_turn = sorted((name for name in chosen if name not in left_out), key=lambda name: seconds.get(name, 0.0))
+    for number, name in enumerate(in_turn):
+        if show_first is not None and found and seconds.get(name, 0.0) >= SLOW:
+            coming = {other: f"{FOLLOWS}, in about {seconds[other]:.0f} s." for other in in_turn[number:]}
+            show_first(_in_order(chosen, found, {**left_out, **coming}))
+            show_first = None
+        begun = time.perf_counter()
         try:
             with _told_of(watch, name):
                 found[name] = score(
@@ -146,11 +164,17 @@ def _compare(
             if methods is not None:
                 raise
             left_out[name] = str(lacking)
+        taken[name] = time.perf_counter() - begun
     if not found:
         raise BadInput(f"No method can be used on this record: {' '.join(left_out.values())}")
-    in_order = [name for name in chosen if name in left_out]
-    scores = tuple(found[name] for name in chosen if name in found)
-    return Comparison(scores, {name: left_out[name] for name in in_order})
+    return _in_order(chosen, found, left_out), taken
+
+
+def _in_order(chosen: Iterable[str], found: Mapping[str, TokenScores], left_out: Mapping[str, str]) -> Comparison:
+    """What was found and what was left out, in the order in which methods were chosen."""
+    names = list(chosen)
+    scores = tuple(found[name] for name in names if name in found)
+    return Comparison(scores, {name: left_out[name] for name in names if name in left_out})
 
 
 def _told_of(watch: Watch | None, name: str) -> AbstractContextManager[None]:
@@ -173,32 +197,6 @@ def quantity_options(name: str, model: InstrumentedModel, record: AttentionRecor
     return {}
 
 
-def predicted_seconds(
-    record: AttentionRecord, model: InstrumentedModel, methods: Mapping[str, Method], by: Level
-) -> dict[str, float]:
-    """About how long each slow method will take here, told from one run of the model, which is timed."""
-    passes = {
-        "blank_out": lambda: len(units(record.key_tokens, record.key_special, record.key_word_ids, by)[0]) + 1.0,
-        "integrated_gradients": lambda: GRADIENT_PASSES * (1 + BACKWARDS),
-    }
-    runs = {name: passes[name]() for name in methods if name in passes}
-    seconds: dict[str, float] = {}
-    if runs and record.inputs:
-        one = min(_seconds_of_run(model, record) for _ in range(TIMED_RUNS))  # the first also warms up
-        seconds = {name: count * one for name, count in runs.items()}
-    if "flow" in methods:
-        sources = int((record.readout > 0).sum())
-        seconds["flow"] = len(record.layers) * sources * len(record.key_tokens) ** 2 / FLOW_RATE
-    return seconds
-
-
-def _seconds_of_run(model: InstrumentedModel, record: AttentionRecord) -> float:
-    begun = time.perf_counter()
-    with suppress(BadInput):  # a model without a head has run all the same
-        model.probabilities([record.inputs])
-    return time.perf_counter() - begun
-
-
 def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]:
     """The slow methods that the budget has no room for, the quicker ones first, and how to have them all the same."""
     left_out = {}
@@ -206,11 +204,16 @@ def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]
     for name, needed in sorted(seconds.items(), key=lambda item: item[1]):
         spent += needed
         if needed >= SLOW and spent > budget:
-            left_out[name] = (
-                f"It would take about {needed:.0f} s here, beyond the budget of {budget:.0f} s: --methods {name} asks"
-                f" for it, --budget {1.2 * spent:.0f} or --methods all adds it."
-            )
+            left_out[name] = _too_long(needed, budget, 1.2 * spent, f"--methods {name} asks for it, ")
     return left_out
+
+
+def _too_long(needed: float, budget: int | float, enough: float, alone: str = "") -> str:
+    """Why something slow is left out, and how to have it all the same."""
+    return (
+        f"It would take about {needed:.0f} s here, beyond the budget of {budget:.0f} s: {alone}--budget {enough:.0f} or"
+        " --methods all adds it."
+    )
 
 
 def record_with_everything(

@@ -165,29 +165,42 @@ def items_done(what: str) -> Iterator[Callable[[int, int], None]]:
         yield watch
 
 
+class MethodBars:
+    """A bar for each method that takes its time, on a terminal; in a log, a line for it soon and now and then."""
+
+    def __init__(self, progress: Any) -> None:
+        self.progress = progress
+        self.bars: dict[str, Any] = {}
+        self.due: dict[str, float] = {}  # when the next line of a method is: what is over in a moment needs none
+
+    @property
+    def console(self) -> Any:
+        """What prints above the bars."""
+        return self.progress.console
+
+    def __call__(self, name: str, done: int, whole: int) -> None:
+        """Tell how far a method is."""
+        now = time.monotonic()
+        if name not in self.bars:
+            self.bars[name] = self.progress.add_task(name, total=whole)
+            self.due[name] = now + MOMENT
+        self.progress.update(self.bars[name], completed=done, total=whole)
+        if now >= self.due[name] and not self.console.is_terminal:
+            self.console.print(f"{name}: {done} of {whole}", highlight=False)
+            self.due[name] = now + SECONDS_BETWEEN_STEPS
+
+
 @contextmanager
-def methods_done() -> Iterator[Callable[[str, int, int], None]]:
-    """On a terminal, a bar for each method that takes its time; in a log, a line for it at once and now and then."""
-    from rich.console import Console
+def methods_done() -> Iterator[MethodBars]:
+    """On a terminal, a bar for each method that takes its time; in a log, a line for it soon and now and then."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    from .terminal import PlainConsole
+
+    console = PlainConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        bars: dict[str, Any] = {}
-        due: dict[str, float] = {}  # when the next line of a method is: what is over in a moment needs none
-
-        def watch(name: str, done: int, whole: int) -> None:
-            now = time.monotonic()
-            if name not in bars:
-                bars[name] = progress.add_task(name, total=whole)
-                due[name] = now + MOMENT
-            progress.update(bars[name], completed=done, total=whole)
-            if now >= due[name] and not console.is_terminal:
-                console.print(f"{name}: {done} of {whole}", highlight=False)
-                due[name] = now + SECONDS_BETWEEN_STEPS
-
-        yield watch
+        yield MethodBars(progress)
 
 
 @contextmanager

@@ -283,7 +283,7 @@ def test_where_a_token_matters_the_probability_is_followed():
     assert (clearest.noise, clearest.warnings) == ("", ())
     odds = attnscope.blank_out(record, model, quantity="log_odds")
     torch.testing.assert_close(odds.scores, torch.tensor([0.1, 3.0, 0.2]), atol=1e-4, rtol=0)
-    with pytest.raises(BadInput, match="quantity is probability, log_odds, clearest"):
+    with pytest.raises(BadInput, match="quantity is probability, log_odds, moving, clearest"):
         attnscope.blank_out(record, model, quantity="logit")
 
 

@@ -66,6 +66,21 @@ def test_the_reference_is_what_the_model_does():
     assert "agreement with blank_out" in repr(comparison)
 
 
+def test_words_and_signs_of_the_outcome_the_record_was_taken_with():
+    model = attnscope.load("demo")
+    first, second = (name for name, _ in model.record("the key to the cabinets").prediction[:2])
+    record = model.record("the key to the cabinets", gradients=True, target=second, against=first)
+    asked = ["blank_out", "gradient_x_input", "raw"]
+    comparison = compare(record, model, asked, by="word", signed=True)
+    expected = attnscope.blank_out(record, model, by="word", signed=True, target=second, against=first)
+    torch.testing.assert_close(comparison.scores[0].scores, expected.scores)
+    summed = attnscope.gradient_x_input(record, signed=True).sum_by("word")
+    torch.testing.assert_close(comparison.scores[1].scores, summed.scores)
+    assert bool((comparison.scores[0].scores < 0).any())
+    assert {scores.tokens for scores in comparison.scores} == {expected.tokens}
+    assert not bool((compare(record, model, asked).scores[0].scores < 0).any())
+
+
 def test_html_escapes_tokens_and_shows_every_method(record):
     page = compare(record, methods=["raw", first_layer])._repr_html_()
     assert "<b>" not in page

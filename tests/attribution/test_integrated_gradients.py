@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import attnscope
 from attnscope import BadInput
-from attnscope.attribution.integrated_gradients import integrate, path_points
+from attnscope.attribution.integrated_gradients import integrate, integrate_until_complete, path_points
 
 CASES = [
     ("bert", {}, {}),
@@ -96,22 +96,57 @@ def test_captum_says_the_same(tiny, source, baseline):
 
 @given(st.integers(1, 40), st.integers(1, 50), st.integers(0, 1000))
 def test_a_quadratic_is_integrated_exactly(steps, batch_size, seed):
-    """F = Σ x²: the attribution of a dimension is x² - x'², with a single step already."""
+    """F = Σ x²: the attribution of a token is Σ x² - x'², with a single step already."""
     generator = torch.Generator().manual_seed(seed)
     start, end = torch.randn(2, 3, 4, generator=generator)
-    attributions, change = integrate(
-        lambda points: (points.square().sum((1, 2)), 2 * points), start, end, steps, batch_size
-    )
-    torch.testing.assert_close(attributions, end.square() - start.square(), atol=1e-4, rtol=1e-4)
-    assert change == pytest.approx((end.square() - start.square()).sum().item(), abs=1e-4)
+    expected = (end.square() - start.square()).sum(-1)
+
+    def slope(points):
+        return points.square().sum((1, 2)), 2 * points
+
+    torch.testing.assert_close(integrate(slope, start, end, steps, batch_size), expected, atol=1e-4, rtol=1e-4)
+    found, taken = integrate_until_complete(slope, start, end, batch_size)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    assert taken == 17
 
 
 def test_path_points_are_a_quadrature():
-    fractions, shares = path_points(5)
-    assert (fractions[0], fractions[-1]) == (0, 1)
-    assert shares[[0, -1]].tolist() == [0, 0]
+    places, shares = (numbers.double() for numbers in path_points(5))
     for power in range(10):
-        assert (shares.double() @ fractions.double() ** power).item() == pytest.approx(1 / (power + 1), abs=1e-6)
+        assert (shares @ places**power).item() == pytest.approx(1 / (power + 1), abs=1e-6)
+
+
+@pytest.mark.parametrize("steepness", [40, 150])
+def test_steps_are_added_where_the_way_is_rough(steepness):
+    """F = σ(s (α - 0.8)) of one token, and minus its square of another: all happens on a short part of the way."""
+    asked = []
+
+    def slope(points):
+        way = points[:, 0, 0].double()
+        asked.extend(way.tolist())
+        value = torch.sigmoid(steepness * (way - 0.8))
+        rise = steepness * value * (1 - value)
+        return (value - value**2).float(), torch.stack([rise, -2 * value * rise], 1).float().unsqueeze(-1)
+
+    found, taken = integrate_until_complete(slope, torch.zeros(2, 1), torch.ones(2, 1), 16)
+    last = float(torch.sigmoid(torch.tensor(0.2 * steepness)))
+    assert found.tolist() == pytest.approx([last, -(last**2)], abs=0.01)
+    assert taken == len(asked) == len(set(asked))
+    assert 17 < taken < 80
+    assert all(place > 0.4 for place in asked[17:])
+
+
+def test_a_way_that_is_rough_everywhere_ends_after_so_many_steps():
+    calls = []
+
+    def slope(points):
+        calls.append(len(points))
+        return torch.rand(len(points), generator=dice), torch.randn(points.shape, generator=dice)
+
+    dice = torch.Generator().manual_seed(0)
+    _, taken = integrate_until_complete(slope, torch.zeros(3, 2), torch.ones(3, 2), 5)
+    assert 124 < taken == sum(calls) <= 128
+    assert max(calls) == 5
 
 
 def test_batches_change_nothing(tiny):
@@ -157,6 +192,19 @@ def test_a_headless_encoder_is_followed_by_the_sum_it_was_captured_with(tiny):
     model = tiny.load("bert", architecture="BertModel")
     record = model.record(tiny.TEXTS[0], gradients=True, target="sum")
     assert attnscope.integrated_gradients(record, model, steps=5).scores.max() > 0
+
+
+@pytest.mark.parametrize(
+    ("family", "built"), [("bert", {}), ("llama", {}), ("qwen2", {}), ("gemma2", {}), ("gpt2", {})]
+)
+@pytest.mark.parametrize("quantity", ["logit", "probability"])
+def test_as_many_steps_as_it_takes_say_what_many_steps_say(tiny, family, built, quantity):
+    model = tiny.load(family, **built)
+    record = model.record(tiny.TEXTS[0], gradients=True)
+    many = attnscope.integrated_gradients(record, model, steps=150, baseline="unk", signed=True, quantity=quantity)
+    found = attnscope.integrated_gradients(record, model, baseline="unk", signed=True, quantity=quantity)
+    assert float((found.scores - many.scores).abs().sum()) < 0.01 * float(many.scores.abs().sum())
+    assert found.warnings == ()
 
 
 def test_attributions_that_miss_the_change_say_so(tiny):

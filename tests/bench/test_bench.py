@@ -3,8 +3,11 @@
 import json
 
 import pytest
+import torch
 
-from attnscope.bench import BENCHMARKS, figure
+import attnscope
+from attnscope.attribution.choosing import every_method
+from attnscope.bench import BENCHMARKS, explain, figure
 from attnscope.bench.flow import _full_table, _one_source, random_graph, solvers
 
 
@@ -52,5 +55,22 @@ def test_work_takes_turns():
 
 
 def test_every_benchmark_is_a_function_without_arguments():
-    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "survey", "sweep", "views"}
+    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "explain", "survey", "sweep", "views"}
     assert all(callable(measure) for measure in BENCHMARKS.values())
+
+
+def test_every_method_has_its_figure_and_slow_ones_a_peer(monkeypatch):
+    """On a model that is small enough to be quick; what is compared in time must say the same."""
+    pytest.importorskip("captum", reason="captum is in the extra attnscope[bench]")
+    model = explain.made_model(layers=2, width=64)
+    figures = list(explain.measure_text("small", model, 20, rounds=1))
+    asked = {row.case.split(",")[0]: row.other for row in figures}
+    assert set(asked) == set(every_method())
+    assert [row.other for row in figures if row.case.startswith("integrated")] == ["50 steps", "captum"]
+    record = explain.record_of(model, 20)
+    assert len(record.tokens) >= 20
+    ours = attnscope.integrated_gradients(record, model, baseline="unk", quantity="probability", signed=True).scores
+    torch.testing.assert_close(ours, explain.by_captum(model, record), atol=0.01 * float(ours.abs().sum()), rtol=0)
+    monkeypatch.setattr(explain, "blank_out_whole", lambda *_: torch.zeros(len(record.tokens)))
+    with pytest.raises(RuntimeError, match="Blank-out differs by"):
+        list(explain._blank_out("small", model, record, 1))

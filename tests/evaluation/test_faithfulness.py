@@ -1,5 +1,7 @@
 """trust, end to end on the shipped model: figures, resuming, and what it refuses."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -226,3 +228,24 @@ def test_a_refused_run_leaves_nothing_behind(demo, tmp_path):
     with pytest.raises(BadInput):
         attnscope.trust(demo, ["the key", ""], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_where_the_probability_does_not_move_blank_out_follows_the_log_odds(demo, sentences, monkeypatch):
+    texts = sentences[:3]
+    unmoved = attnscope.trust(demo, texts, ["raw"], against=["blank_out"])
+    monkeypatch.setattr(sys.modules["attnscope.attribution.blank_out"], "NOTHING", 2.0)  # no change is as large
+    moved = attnscope.trust(demo, texts, ["raw"], against=["blank_out"])
+    assert (unmoved.card["on_log_odds"], moved.card["on_log_odds"]) == (0, 3)
+    assert moved.verdict().endswith(
+        "On 3 of 3 texts no token moves the probability by 0.01: there blank-out follows the log-odds."
+    )
+    assert "log-odds" not in unmoved.verdict()
+    for result, quantity in ((unmoved, "probability"), (moved, "log_odds")):
+        agreements = []
+        for text in texts:
+            record = demo.record(text)
+            kept = [place for place, special in enumerate(record.key_special) if not special]
+            reference = attnscope.blank_out(record, demo, quantity=quantity).scores[kept]
+            agreements.append(scipy.stats.spearmanr(attnscope.raw(record).scores[kept], reference).statistic)
+        found = result.summary().loc["raw", "blank_out"]
+        assert found == pytest.approx(sum(agreements) / len(agreements), abs=1e-6)

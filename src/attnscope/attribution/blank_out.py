@@ -46,7 +46,7 @@ LEAST = 1e-30
 """A probability that is smaller has this one's logarithm."""
 DROWNED = 2.0
 """How many times the noise of replacements a change of the log-odds must be to say something of a token."""
-QUANTITIES = ("probability", "log_odds", "clearest")
+QUANTITIES = ("probability", "log_odds", "moving", "clearest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,8 @@ def blank_out(
     over its pieces that `scores.words()` gives; `by="sentence"` likewise.
 
     `quantity="log_odds"` follows log p / (1 - p) instead, which goes on moving where the probability is all but one;
-    "clearest" takes it where no token changes the probability by 0.01, and says so. `against` another
+    "moving" takes it where no token changes the probability by 0.01, and says so; "clearest" then also measures the
+    noise that random replacements make, and says where no token is above it. `against` another
     outcome (or of a record whose target is one against another) what is followed is the log-odds between the two, that
     is the difference of their logits.
 
@@ -186,13 +187,13 @@ def blank_out(
         raise BadInput(
             "There are no log-odds of a single output, nor where nothing is left to ask: follow probability."
         )
-    saturated = quantity == "clearest" and _is_small(change)
+    saturated = quantity in ("moving", "clearest") and _is_small(change)
     if odds is not None and has_odds and (quantity == "log_odds" or saturated):
         change = odds[0] - odds[1:]
         name = against if against is not None or record.target is None else record.target.against
         between = "" if name is None else f" to {name!r}"
         warnings = (*warnings, f"scores are changes of the log-odds{between}, not of the probability of {before:.4f}")
-        noise = _drowned(change, replacement_noise(blanking)) if saturated else ""
+        noise = _drowned(change, replacement_noise(blanking)) if saturated and quantity == "clearest" else ""
     firsts = [positions[0] for positions in groups]
     return TokenScores(
         method="blank_out",

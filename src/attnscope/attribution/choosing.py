@@ -84,14 +84,18 @@ def _finite(scores: TokenScores, name: str) -> TokenScores:
 
 
 def score_what_can_be(
-    record: AttentionRecord, methods: Mapping[str, Method], model: Model | None
+    record: AttentionRecord,
+    methods: Mapping[str, Method],
+    model: Model | None,
+    by: Level = "token",
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> tuple[dict[str, TokenScores], dict[str, str]]:
     """The scores of the methods that have all they need here; of the others, the sentence that says what is lacking."""
     scores: dict[str, TokenScores] = {}
     left_out: dict[str, str] = {}
     for name, method in methods.items():
         try:
-            scores[name] = score(record, name, method, model)
+            scores[name] = score(record, name, method, model, by, options)
         except BadInput as lacking:
             left_out[name] = str(lacking)
     return scores, left_out

@@ -16,6 +16,7 @@ from ..paint import colour, ink
 from ..record import AttentionRecord, Model, TokenScores, readable
 from ..record.schema import checked
 from ..record.sketch import TOKEN_STYLE
+from ..record.words import Level
 from ..terminal import has_dark_ground
 from .choosing import every_method, named_methods, score, score_what_can_be
 
@@ -133,18 +134,24 @@ def compare(
     record: AttentionRecord,
     model: Model | None = None,
     methods: Sequence[str | Callable[..., TokenScores]] | None = None,
+    *,
+    by: Level = "token",
+    signed: bool = False,
 ) -> Comparison:
     """Set methods side by side on one record: names of METHODS, or functions of your own.
 
     Without `methods`, all that have what they need: gradients only in a record that holds them, blank-out only with the
-    model. `left_out` says of each of the others what is lacking.
+    model. `left_out` says of each of the others what is lacking. There is one score for each token, or `by` word or
+    sentence; `signed` keeps the sign of the methods that have one. All follow the outcome that the record was taken
+    with: `model.record(text, gradients=True, target=…, against=…)`.
     """
+    options = {"signed": signed}
     if methods is not None:
         chosen = named_methods(methods)
         if not chosen:
             raise BadInput("There is nothing to compare: give at least one method.")
-        return Comparison(tuple(score(record, name, method, model) for name, method in chosen.items()))
-    scores, left_out = score_what_can_be(record, every_method(), model)
+        return Comparison(tuple(score(record, name, method, model, by, options) for name, method in chosen.items()))
+    scores, left_out = score_what_can_be(record, every_method(), model, by, options)
     if not scores:
         raise BadInput(f"No method can be used on this record: {' '.join(left_out.values())}")
     return Comparison(tuple(scores.values()), left_out)

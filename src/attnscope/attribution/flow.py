@@ -47,11 +47,18 @@ class FlowGraph:
         if layer == 0:
             first: Int[np.ndarray, "query token"] = self.capacity[0][list(queries)]
             return first
-        source_side, token_side = self.cuts(layer)
-        bounds = np.minimum(source_side, token_side)
+        return self.pairs(layer, queries, range(self.capacity.shape[1]))
+
+    def pairs(self, layer: int, queries: Sequence[int], tokens: Sequence[int]) -> Int[np.ndarray, "query token"]:
+        """The maximum flow from each of these queries at a layer above the first to each of these tokens."""
+        bounds = np.minimum(*self.cuts(layer))
         chosen = np.zeros_like(bounds, dtype=bool)
-        chosen[list(queries)] = True
-        return self._solve(layer, chosen & (bounds > 0), np.zeros_like(bounds), bounds)[list(queries)]
+        places = np.ix_(list(queries), list(tokens))
+        chosen[places] = True
+        flows: Int[np.ndarray, "query token"] = self._solve(
+            layer, chosen & (bounds > 0), np.zeros_like(bounds), bounds
+        )[places]
+        return flows
 
     def table(self) -> Int[np.ndarray, "layer query token"]:
         """The maximum flow of every pair at every layer; where bounds from the layer below meet, nothing is solved."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from .explain import measure_explain
 from .figure import Figure as Figure
 from .flow import measure_flow
 from .rollout import measure_blank_out, measure_rollout
@@ -13,6 +14,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "flow": measure_flow,
     "rollout": measure_rollout,
     "blank_out": measure_blank_out,
+    "explain": measure_explain,
     "survey": measure_survey,
     "sweep": measure_sweep,
     "views": measure_views,

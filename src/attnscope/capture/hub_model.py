@@ -153,8 +153,20 @@ class HubModel:
         below_decoder = passage.target is not None and stack == "encoder"
         return distribution(None if below_decoder else self.position(passage.inputs), queries)
 
-    def logits(self, output: Any, row: int, item: Ids) -> Float[Tensor, " outcome"] | None:
-        """What the model says of each outcome where it reads its answer, or None where it answers nothing."""
+    def only_answers(self, items: Sequence[Ids]) -> dict[str, int]:
+        """What tells a causal model to give logits from the first position on that is read, and none before it."""
+        if self.task != "causal_lm" or "logits_to_keep" not in self.accepted:
+            return {}
+        read = [self.position(item) for item in items]
+        positions = [position for position in read if position is not None]
+        longest = max(len(item["input_ids"]) for item in items)
+        return {"logits_to_keep": longest - min(positions)} if len(positions) == len(items) else {}
+
+    def logits(self, output: Any, row: int, item: Ids, missing: int = 0) -> Float[Tensor, " outcome"] | None:
+        """What the model says of each outcome where it reads its answer, or None where it answers nothing.
+
+        So many positions are `missing` at the front.
+        """
         logits = getattr(output, "logits", None)
         logits = getattr(output, "prediction_logits", None) if logits is None else logits
         if self.task == "encoder" or logits is None:
@@ -164,7 +176,7 @@ class HubModel:
         if self.task == "masked_lm" and not bool((item["input_ids"] == self.tokenizer.mask_token_id).any()):
             return None
         position = self.position(item)
-        return None if position is None else logits[row, position]
+        return None if position is None else logits[row, position - missing]
 
     def probabilities(self, logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
         """The probability of each outcome."""

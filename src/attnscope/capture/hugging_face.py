@@ -22,7 +22,8 @@ from .collect import Collector, no_attention
 from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, encode, encode_ids, shift_right
 from .families import CODES_OF_SOUND, size_of
 from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_outputs, lookups
-from .reader import Change, Sight
+from .prefix import answers_behind_prefix
+from .reader import Change, Sight, plain_answers
 from .request import Request, Size, checked_request
 from .verifying import SelfCheck, card_of, self_check
 from .watching import AttentionCall, Observer, evaluation_mode, watch_model
@@ -145,7 +146,17 @@ class HuggingFaceReader(HubModel):
 
     def answers(self, output: Any, items: Sequence[Ids]) -> list[Float[Tensor, " outcome"] | None]:
         """The logits of each item where the model reads its answer, or None where it answers nothing."""
-        return [self.logits(output, row, item) for row, item in enumerate(items)]
+        missing = _positions_missing(output, items) if self.task == "causal_lm" else 0
+        return [self.logits(output, row, item, missing) for row, item in enumerate(items)]
+
+    def answer_batch(self, items: Sequence[Ids]) -> dict[str, Any]:
+        """Items as one batch that asks for logits only from where they are read."""
+        return self.batch_of(items) | self.only_answers(items)
+
+    def answers_again(self, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
+        """The logits of items, with the embeddings they bring; what they have in common at the front is run once."""
+        found = answers_behind_prefix(self, items, partial(plain_answers, self))
+        return plain_answers(self, items) if found is None else [*found]
 
     def sum_read(self, output: Any, row: int, item: Ids) -> Float[Tensor, ""] | None:
         """The sum of the last hidden states that are read out, where the model returns them."""
@@ -184,6 +195,14 @@ class HuggingFaceReader(HubModel):
     def card(self) -> dict[str, Any]:
         """What a reader of the record needs to make it again."""
         return card_of(self.model)
+
+
+def _positions_missing(output: Any, items: Sequence[Ids]) -> int:
+    """How many positions at the front have no logits, because nobody asked for them."""
+    logits = getattr(output, "logits", None)
+    if logits is None or logits.ndim < 3:
+        return 0
+    return max(max(len(item["input_ids"]) for item in items) - int(logits.shape[1]), 0)
 
 
 def observed_run(model: PreTrainedModel, batch: Mapping[str, Any], observer: Observer, check: SelfCheck | None) -> Any:

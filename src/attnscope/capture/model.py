@@ -20,6 +20,7 @@ from .answers import prediction_of
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
 from .hub_model import checked_generation, generate
 from .hugging_face import HuggingFaceReader, source_of
+from .prefix import may_go_on
 from .reader import Reader, capture, gradients_again, probabilities_again
 from .request import Estimate, Request, check_names, checked_count, checked_request, estimate_of, refuse_too_large
 from .senses import record_inputs
@@ -264,6 +265,11 @@ class InstrumentedModel:
     def vocabulary_size(self) -> int | None:
         """How many tokens it has embeddings of, where that is known."""
         return self.reader.vocabulary_size
+
+    @property
+    def shares_beginnings(self) -> bool:
+        """Whether runs that begin alike have their beginning computed once, as far as is known."""
+        return isinstance(self.reader, HuggingFaceReader) and may_go_on(self.reader)
 
     def probabilities(self, inputs: Sequence[Inputs], batch_size: int = 16) -> Float[Tensor, "item outcome"]:
         """The probability of every outcome, a class or a token, for inputs that look like `record.inputs`."""

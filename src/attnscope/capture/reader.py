@@ -97,6 +97,9 @@ class Reader(Protocol):
     def batch_of(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
         """Items as one batch, as the model takes it."""
 
+    def answer_batch(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
+        """The same, where no more is wanted than the answers."""
+
     def run(self, batch: Mapping[str, Any], change: Change | None) -> Any:
         """What the model returns, unwatched; it is in evaluation mode for the time of the call."""
 
@@ -107,6 +110,9 @@ class Reader(Protocol):
 
     def answers(self, output: Any, items: Sequence[Mapping[str, Tensor]]) -> list[Float[Tensor, " outcome"] | None]:
         """The logits of each item, or None where the model answers nothing."""
+
+    def answers_again(self, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
+        """The logits of items with the embeddings they bring, by the shortest way there is to them."""
 
     def sum_read(self, output: Any, row: int, item: Mapping[str, Tensor]) -> Float[Tensor, ""] | None:
         """Without a head, the sum of what is read out; None where that is not known either."""
@@ -237,10 +243,15 @@ def _goal(
 def probabilities_again(reader: Reader, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"]]:
     """The probability of every outcome, a class or a token, for one batch."""
     with torch.no_grad():
-        answers = reader.answers(_output_again(reader, items), [_ids(item) for item in items])
+        answers = reader.answers_again(items)
     if any(logits is None for logits in answers):
         raise BadInput(f"{type(reader.model).__name__} gives no prediction, so it has no probabilities.")
     return [reader.probabilities(logits).cpu() for logits in answers if logits is not None]
+
+
+def plain_answers(reader: Reader, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
+    """The logits of items with the embeddings they bring, each run from its first token on."""
+    return reader.answers(_output_again(reader, items), [_ids(item) for item in items])
 
 
 def gradients_again(
@@ -301,4 +312,4 @@ def _output_again(reader: Reader, items: Sequence[Inputs]) -> Any:
         return rows
 
     brings = any(name in item for item in items for name in EMBEDDINGS.values())
-    return reader.run(reader.batch_of([_ids(item) for item in items]), bring if brings else None)
+    return reader.run(reader.answer_batch([_ids(item) for item in items]), bring if brings else None)

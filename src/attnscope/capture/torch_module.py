@@ -20,7 +20,7 @@ from ..record.target import Quantity
 from .answers import prediction_of, resolved_target, sigmoids, softmax_unless_single
 from .encoding import Encoded, Passage, Truncation, by_length
 from .model import InstrumentedModel
-from .reader import Change, Sight
+from .reader import Change, Sight, plain_answers
 from .request import Request, Size, checked_request
 from .torch_attention import (
     Readout,
@@ -280,6 +280,14 @@ class ModuleReader:
         """What a module without an answer puts out is not known."""
         del output, row, item
         return None
+
+    def answer_batch(self, items: Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
+        """Items as one batch: a module answers as it does."""
+        return self.batch_of(items)
+
+    def answers_again(self, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
+        """The logits of items, with the embeddings they bring."""
+        return plain_answers(self, items)
 
     def probabilities(self, logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
         """The probability of each outcome."""

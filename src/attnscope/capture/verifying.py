@@ -85,7 +85,7 @@ class SelfCheck:
         """Compare the answers, and remember that this model may be believed."""
         found = _answers(output, self.batch)
         differences = [
-            _relative_difference(found[name], expected)
+            relative_difference(found[name], expected)
             for name, expected in self.expected.items()
             if name in found and found[name].shape == expected.shape
         ]
@@ -138,7 +138,7 @@ class SelfCheck:
         weights, value = call.weights.detach(), call.value.detach()
         value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
         product = (weights @ value.to(weights.dtype)).transpose(1, 2).reshape(-1)
-        difference = _relative_difference(product, call.output.detach().reshape(-1))
+        difference = relative_difference(product, call.output.detach().reshape(-1))
         if not difference <= LAYER_TOLERANCES.get(weights.dtype, LAYER_TOLERANCES[torch.bfloat16]):
             raise BadInput(
                 f"The attention weights of {self._family} in layer {layer} do not give what the layer put out (weights"
@@ -194,7 +194,7 @@ def _at_real_positions(answer: Tensor, batch: Mapping[str, Any]) -> Tensor:
     return answer
 
 
-def _relative_difference(found: Tensor, expected: Tensor) -> float:
+def relative_difference(found: Tensor, expected: Tensor) -> float:
     """The length of the difference over the length of what was expected; numbers that agree in not being any agree.
 
     Piece by piece: the answers of a language model as float64, several times over, would be the peak of a recording.

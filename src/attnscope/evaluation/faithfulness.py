@@ -15,7 +15,7 @@ from ..errors import BadInput, check_number
 from ..numerals import counted
 from ..record import Model, Text
 from ..record.schema import checked
-from .per_text import BASELINES, Figure, Question, figures_of, token_counts
+from .per_text import BASELINES, FOLLOWED, Figure, Question, figures_of, token_counts
 from .result import CARD, Trust
 from .tables import tabulate
 from .texts import model_and_texts
@@ -93,7 +93,8 @@ def trust(
     After Abnar & Zuidema 2020, section 4: per text, the rank agreement (Spearman, Kendall, overlap of the `top` tokens)
     of each method, at each of `layers`, with each reference in `against`; and after DeYoung et al. 2020
     comprehensiveness and sufficiency. Means over texts have bootstrap intervals. `methods` are names or functions; by
-    default all that read a record without running the model again, as far as this model gives what they need.
+    default all that read a record without running the model again, as far as this model gives what they need. On a text
+    whose probability no token moves by 0.01, blank-out follows the log-odds; `card["on_log_odds"]` counts them.
 
     Records are dropped once their figures are taken. With a folder `out` the figures are kept after every `batch_size`
     texts, and `resume` goes on from there to the very same table. `watch(texts done, cost)` is called once before the
@@ -132,6 +133,7 @@ def trust(
         "top": top,
         "seed": seed,
         "truncate": truncate,
+        "blank_out_follows": FOLLOWED["quantity"],
     }
     store = Store(None if folder is None else folder / UNFINISHED, WHAT, recipe)
     if folder is not None and (folder / CARD).exists():
@@ -147,7 +149,8 @@ def trust(
     parts = list(_measure_parts(model, given, question, options, figures, store, tell))
     values, lengths_of_texts = (torch.cat([part[name] for part in parts]).numpy() for name in ("values", "lengths"))
     table = tabulate(figures, values, lengths_of_texts, seed)
-    result = Trust(table, {**recipe, "left_out": left_out, "cost": str(cost)})
+    on_log_odds = sum(int(part["on_log_odds"].sum()) for part in parts)
+    result = Trust(table, {**recipe, "left_out": left_out, "on_log_odds": on_log_odds, "cost": str(cost)})
     if folder is not None:
         result.save(folder)
         store.clear()
@@ -170,19 +173,24 @@ def _measure_parts(
     """
 
     def measure(batch: Sequence[Text], start: int) -> dict[str, Tensor]:
-        rows, lengths = [], []
+        rows, lengths, on_log_odds = [], [], []
         for offset, record in enumerate(model.records(batch, question.batch_size, **options)):
-            found = figures_of(record, model, question, start + offset)
+            found, moved = figures_of(record, model, question, start + offset)
             rows.append([found[figure] for figure in figures])
             lengths.append(len(record.key_tokens))
-        return {"values": torch.tensor(rows, dtype=torch.float64), "lengths": torch.tensor(lengths)}
+            on_log_odds.append(moved)
+        return {
+            "values": torch.tensor(rows, dtype=torch.float64),
+            "lengths": torch.tensor(lengths),
+            "on_log_odds": torch.tensor(on_log_odds),
+        }
 
     return store.in_parts(texts, question.batch_size, measure, lambda text: text, watch)
 
 
 def _figures(model: Model, text: Text, question: Question, options: Mapping[str, Any]) -> list[Figure]:
     """Which figures every text has, as the first shows."""
-    return list(figures_of(model.record(text, **options), model, question, 0))
+    return list(figures_of(model.record(text, **options), model, question, 0)[0])
 
 
 def _way_to_record(

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from ..attribution.blank_out import blank_rows
+from ..attribution.blank_out import blank_out, blank_rows
 from ..attribution.choosing import Method, score
 from ..attribution.comparing import Scores, kendall, round_scores, spearman, top_overlap
 from ..attribution.rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids
@@ -148,9 +148,27 @@ class Question:
     batch_size: int
 
 
-def figures_of(record: AttentionRecord, model: Model, question: Question, text: int) -> dict[Figure, float]:
-    """Every figure of one text, `text` being its number; NaN where it is not defined."""
-    given = {name: score(record, name, method, model) for name, method in question.methods.items()}
+FOLLOWED = {"quantity": "moving"}
+"""Blank-out follows the log-odds where the probability hardly moves: ranks of what is left of it would be noise."""
+
+
+def figures_of(
+    record: AttentionRecord, model: Model, question: Question, text: int
+) -> tuple[dict[Figure, float], bool]:
+    """Every figure of one text, `text` being its number; and whether blank-out followed the log-odds there.
+
+    A figure is NaN where it is not defined.
+    """
+    given = {
+        name: score(record, name, method, model, options=FOLLOWED if method is blank_out else {})
+        for name, method in question.methods.items()
+    }
+    on_log_odds = any(
+        "log-odds" in warning
+        for name, scores in given.items()
+        for warning in scores.warnings
+        if question.methods[name] is blank_out
+    )
     own = {name: scores.scores for name, scores in given.items()}
     own |= baseline_scores(record, question.counts, question.seed, text)
     ranked: dict[tuple[str, int | None], Float[Tensor, " token"]] = {}
@@ -163,9 +181,8 @@ def figures_of(record: AttentionRecord, model: Model, question: Question, text: 
         "without": [position for position, quiet in enumerate(record.key_special) if not quiet],
     }
     references = {name: own[name] for name in question.against}
-    return rank_figures(ranked, references, positions, question.top) | erasure_figures(
-        record, model, own, positions, question, text
-    )
+    figures = rank_figures(ranked, references, positions, question.top)
+    return figures | erasure_figures(record, model, own, positions, question, text), on_log_odds
 
 
 def layer_scores(

@@ -66,7 +66,7 @@ class Trust:
 
     def verdict(self) -> str:
         """What to make of it, one sentence to a line."""
-        return "\n".join(verdict(self.table))
+        return "\n".join(self._sentences())
 
     def to_frame(self) -> pd.DataFrame:
         """The whole table, as a copy of your own."""
@@ -105,7 +105,7 @@ class Trust:
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, ready for JSON: None where a figure is not defined."""
         rows = json.loads(self.table.to_json(orient="records", double_precision=15))
-        return {"card": dict(self.card), "verdict": verdict(self.table), "table": rows}
+        return {"card": dict(self.card), "verdict": self._sentences(), "table": rows}
 
     def __repr__(self) -> str:
         return f"Trust({self._title()})\n{self.summary().to_string(float_format='%.2f', na_rep='–')}\n{self.verdict()}"
@@ -124,7 +124,7 @@ class Trust:
             style = "dim" if method in BASELINES else ""
             table.add_row(Text(str(method)), *(_number(value) for value in values), style=style)
         return Group(
-            Text(self._title(), style="bold"), table, *(Text(f"\n{sentence}") for sentence in verdict(self.table))
+            Text(self._title(), style="bold"), table, *(Text(f"\n{sentence}") for sentence in self._sentences())
         )
 
     def _repr_html_(self) -> str:
@@ -137,12 +137,20 @@ class Trust:
             + "</tr>"
             for method, values in summary.iterrows()
         )
-        words = "".join(f"<p style='margin:4px 0'>{escape(sentence)}</p>" for sentence in verdict(self.table))
+        words = "".join(f"<p style='margin:4px 0'>{escape(sentence)}</p>" for sentence in self._sentences())
         return (
             "<div style='font:14px system-ui;font-variant-numeric:tabular-nums'>"
             f"<div style='font-weight:600'>{escape(self._title())}</div>"
             f"<table><tr><th></th>{head}</tr>{body}</table>{words}</div>"
         )
+
+    def _sentences(self) -> list[str]:
+        """The verdict, and on how many texts blank-out had to follow the log-odds."""
+        count = self.card.get("on_log_odds")
+        if not isinstance(count, int) or not count:
+            return verdict(self.table)
+        said = f"On {count} of {counted(self.card['texts'], 'text')} no token moves the probability by 0.01"
+        return [*verdict(self.table), f"{said}: there blank-out follows the log-odds."]
 
     def _title(self) -> str:
         model = Path(self.card["model"])
