@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 FLAGS = [
     "--no-sandbox",
@@ -53,14 +53,24 @@ def seen() -> Seen:
     return Seen()
 
 
-@pytest.fixture
-def page(browser: Browser, seen: Seen) -> Iterator[Page]:
-    """A fresh page whose outside requests and errors are in `seen`."""
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> BrowserContext:
+    """One window for all pages, which an empty one keeps open: Chromium takes a second to make another."""
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+    context.new_page()
+    return context
+
+
+@pytest.fixture
+def page(window: BrowserContext, seen: Seen) -> Iterator[Page]:
+    """A fresh page whose outside requests and errors are in `seen`; views keep nothing in the browser."""
+    page = window.new_page()
     page.on("request", lambda request: request.url.startswith(OFFLINE) or seen.requests.append(request.url))
     page.on("console", lambda message: message.type != "error" or seen.errors.append(message.text))
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
     yield page
-    context.close()
+    for opened in window.pages[1:]:
+        opened.close()
+    window.clear_cookies()
+    window.clear_permissions()
