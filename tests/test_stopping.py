@@ -12,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to a child.")
 
 GO_ON = "Stopped. Go on with --resume, from the last checkpoint if there is one yet.\n"
+STAGE = "vig2019, stage 1 of 1: survey\n"
 NOTHING_KEPT = "attnscope: stopped.\n"
 FEW = ["--statistics", "distance", "--statistics", "null_attention", "--threads", "1"]
 STOPPED = {
@@ -23,7 +24,7 @@ STOPPED = {
         "when a shard is kept",
         GO_ON,
     ),
-    "reproduce": (["reproduce", "vig2019", "--out", "out", "--limit", "200"], "when a shard is kept", GO_ON),
+    "reproduce": (["reproduce", "vig2019", "--out", "out", "--limit", "200"], "when a shard is kept", STAGE + GO_ON),
 }
 # Each command in a child of one process: it is enough to import torch once.
 SCRIPT = """

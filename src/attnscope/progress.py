@@ -114,9 +114,14 @@ class Log:
     def __init__(self) -> None:
         self.written = time.monotonic()
 
-    def tell(self, line: str, seconds: float = SECONDS_BETWEEN_LINES) -> None:
-        """Write the line if the last one is that old."""
-        if time.monotonic() - self.written >= seconds and not sys.stderr.isatty():
+    def tell(self, line: str) -> None:
+        """Write the line if it is time for one."""
+        if time.monotonic() - self.written >= SECONDS_BETWEEN_LINES:
+            self.tell_now(line)
+
+    def tell_now(self, line: str) -> None:
+        """Write the line, unless a terminal shows what is going on."""
+        if not sys.stderr.isatty():
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
             self.written = time.monotonic()
@@ -142,7 +147,7 @@ def tell_stage(line: str) -> None:
     """Where no terminal is, tell at once that long work comes to its next stage."""
     from .terminal import visible
 
-    _log.tell(visible(line), seconds=0.0)
+    _log.tell_now(visible(line))
 
 
 @contextmanager

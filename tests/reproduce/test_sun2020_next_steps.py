@@ -368,9 +368,9 @@ def test_polar_words_part_on_a_frozen_encoder(context_scores) -> None:
         "local_attention",
     }
     told = contextual_finding(words)
-    assert told.startswith("A positive word has a higher polarity than a negative one in 1.00 (p < 0.001 in 0 of 2")
+    assert told.startswith("A positive word has a higher polarity than a negative one in 100% (p < 0.001 in 0 of 2")
     lower = words.assign(local_polarity=-words["local_polarity"])
-    assert contextual_finding(lower).startswith("A positive word has a higher polarity than a negative one in 0.00")
+    assert contextual_finding(lower).startswith("A positive word has a higher polarity than a negative one in 0%")
 
 
 def test_a_finished_encoder_is_not_read_again(
