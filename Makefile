@@ -7,8 +7,8 @@ SHELL := /bin/bash
 
 bin := .venv/bin
 scripts := .ci/js
-# one more than the two cores of CI: browsers, clusters and processes of their own are waited for
-workers ?= 3
+# as many as CI has cores: three make browsers wait for each other
+workers ?= 2
 prettier := $(scripts)/node_modules/.bin/prettier --config $(scripts)/package.json --log-level warn \
   src/attnscope/views/*.js src/attnscope/views/*.d.ts src/attnscope/app/client/*.js tests/views/js/*.mjs
 pip := $(bin)/python -m pip install -q --disable-pip-version-check -c constraints.txt

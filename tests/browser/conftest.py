@@ -1,6 +1,7 @@
 """Debian's Chromium for the browser tests: a page, and what it asked for and complained about."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ FLAGS = [
 OFFLINE = ("file:", "data:", "blob:", "about:")
 PATIENCE = 120_000
 """Milliseconds that anything may take: a busy machine is no failure."""
+SECONDS_TO_FOLLOW = 15
+"""A view draws itself anew when its width has changed, as soon as the machine lets it."""
 expect.set_options(timeout=PATIENCE)
 
 
@@ -25,6 +28,14 @@ def settled(page: Page) -> Page:
     """Wait until no view works; what an action asks of a view is marked as work before the action returns."""
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
     return page
+
+
+def found_at_rest(page: Page, script: str, nothing: object) -> object:
+    """What a script finds amiss: nothing as soon as it finds that, else what is left when a view had time to follow."""
+    deadline = time.monotonic() + SECONDS_TO_FOLLOW
+    while (found := settled(page).evaluate(script)) != nothing and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+    return found
 
 
 @dataclass

@@ -17,7 +17,7 @@ from attnscope.evaluation import mistakes
 from attnscope.evaluation.classifier_mistakes import SharedWord
 from attnscope.report import write_mistakes, write_report
 
-from .conftest import settled
+from .conftest import found_at_rest
 from .test_app_client import Service, drawn
 from .test_survey_page import tables_of
 
@@ -117,7 +117,7 @@ def test_nothing_is_clipped_at_any_width(page, seen, name, tmp_path):
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 100))")
-        assert settled(page).evaluate(FOUND) == NOTHING, f"{name} at {width} px"
+        assert found_at_rest(page, FOUND, NOTHING) == NOTHING, f"{name} at {width} px"
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} at {width} px scrolls sideways"
     assert (seen.requests, seen.errors) == ([], [])
 
@@ -137,7 +137,7 @@ def test_nothing_is_clipped_in_the_app(page, seen):
                 page.set_viewport_size({"width": width, "height": 900})
                 page.evaluate("new Promise((done) => setTimeout(done, 100))")
                 drawn(page)
-                assert page.evaluate(FOUND) == NOTHING, f"{place} at {width} px"
+                assert found_at_rest(page, FOUND, NOTHING) == NOTHING, f"{place} at {width} px"
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
     finally:
         service.stop()

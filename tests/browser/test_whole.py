@@ -5,7 +5,7 @@ import torch
 
 from attnscope import AttentionRecord, compare, views
 
-from .conftest import settled
+from .conftest import found_at_rest, settled
 
 WORDS = "the old keys to the wooden cabinets in a small kitchen were never found by people who lived there".split()
 TOKENS = ["[CLS]", *WORDS, ".", "[SEP]"]
@@ -41,7 +41,7 @@ def test_nothing_is_cut_at_any_width(page, seen, name, tmp_path):
     for width in (390, 768, 1300):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 50))")
-        assert settled(page).evaluate(CUT) == [], width
+        assert found_at_rest(page, CUT, []) == [], width
         assert page.evaluate("document.documentElement.scrollWidth") == width
     assert (seen.requests, seen.errors) == ([], [])
 
