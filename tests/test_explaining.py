@@ -194,12 +194,14 @@ def test_quick_methods_are_shown_before_slow_ones_begin(model, monkeypatch):
     explain(
         model,
         TEXT,
+        by="sentence",
         budget=60,
         watch=lambda name, done, whole: begun.append(name),
         show_first=lambda quick: shown.append((quick, "blank_out" in begun)),
     )
     ((quick, had_begun),) = shown
     assert not had_begun
+    assert quick.by == "sentence"
     assert {"raw", "rollout", "gradient"} <= set(quick.comparison.methods)
     assert quick.comparison.left_out["blank_out"] == "It follows, in about 9 s."
     assert "beyond the budget" in quick.comparison.left_out["integrated_gradients"]
@@ -210,8 +212,8 @@ def test_phrases_stand_under_the_budget_too(model, monkeypatch):
     noisy = lambda record, *_: replace(attnscope.raw(record), method="blank_out", noise="nothing carries it")  # noqa: E731
     monkeypatch.setitem(attnscope.METHODS, "blank_out", noisy)
     monkeypatch.setattr(explaining, "PHRASE_RUNS", 1e9)
-    found = explain(model, TEXT, budget=1e5)
-    assert found.phrases == ()
+    found = explain(model, TEXT, by="sentence", budget=1e5)
+    assert (found.phrases, found.by) == ((), "sentence")
     assert found.comparison.left_out["phrases"].endswith("or --methods all adds it.")
 
 

@@ -103,7 +103,7 @@ def explain(
     options = {"signed": signed, "replacement": replacement}
     # rows of a map are of tokens: words are made of them afterwards
     level: Level = "token" if asks_map else by
-    seen = None if asks_map or show_first is None else lambda quick: show_first(Explanation(record, quick))
+    seen = None if asks_map or show_first is None else lambda quick: show_first(Explanation(record, quick, by=by))
     begun = time.perf_counter()
     comparison, seconds = _compare(record, model, methods, level, options, budget, watch, seen)
     if not asks_map:
@@ -112,7 +112,7 @@ def explain(
         spent = time.perf_counter() - begun
         if lost and budget is not None and needed >= SLOW and spent + needed > budget:
             left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
-            return Explanation(record, replace(comparison, left_out=left_out))
+            return Explanation(record, replace(comparison, left_out=left_out), by=by)
         with _told_of(watch, "phrases"):
             return Explanation(record, comparison, phrases(record, model, replacement) if lost else (), by)
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
