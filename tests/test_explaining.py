@@ -203,6 +203,7 @@ def test_quick_methods_are_shown_before_slow_ones_begin(model, monkeypatch):
     assert not had_begun
     assert quick.by == "sentence"
     assert {"raw", "rollout", "gradient"} <= set(quick.comparison.methods)
+    assert quick.to_come == ("blank_out",)
     assert quick.comparison.left_out["blank_out"] == "It follows, in about 9 s."
     assert "beyond the budget" in quick.comparison.left_out["integrated_gradients"]
     assert "Left out: blank_out. It follows" in printed(quick)

@@ -6,16 +6,15 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from . import __version__, commands
-from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complain, resumable, say, seconds_of
+from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complain, resumable, say
+from .commands.asking import Against, Budget, By, Methods, Replacement, Signed, Target, Truncate
 from .errors import BadInput, WorkerDied, is_text
-from .files import check_can_be_made
-from .numerals import counted
 from .progress import begin_log, methods_done, texts_done, working
 
 
@@ -101,33 +100,6 @@ def demo(
         show(PlainConsole(), result)
 
 
-Methods = Annotated[
-    list[str] | None,
-    typer.Option("--methods", help='A method to ask; may be given again. "all", however long it takes.'),
-]
-Target = Annotated[str | None, typer.Option(help="The outcome to explain, a label or a token, not the predicted one.")]
-Against = Annotated[
-    str | None, typer.Option(help="Another outcome: why is the answer not that? Methods follow the logit difference.")
-]
-By = Annotated[Literal["token", "word", "sentence"], typer.Option(help="What gets a score each.")]
-Signed = Annotated[
-    bool,
-    typer.Option("--signed/--unsigned", help="Tell what speaks for the outcome from what speaks against it, or not."),
-]
-Replacement = Annotated[
-    str | None, typer.Option(help="What blank-out puts in a word's place: unk, mask, pad, delete or zero.")
-]
-Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is too long for the model.")]
-Budget = Annotated[
-    float,
-    typer.Option(
-        parser=seconds_of,
-        metavar="TIME",
-        help="For slow methods, all texts together (90s, 2m, 1h); what does not fit is named.",
-    ),
-]
-
-
 @app.command()
 def explain(
     model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
@@ -183,144 +155,7 @@ def explain(
         explaining.show(PlainConsole(), result)
 
 
-@app.command()
-def report(
-    model: Annotated[str, typer.Argument(help='A name on the Hugging Face hub, a local folder, or "demo".')],
-    texts: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TEXT...", help="The texts to report on, or files of them as trust reads them (texts.txt)."
-        ),
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
-    methods: Methods = None,
-    limit: Annotated[int | None, typer.Option(help="Read only so many texts of each file.")] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            help="The column of a .tsv, .csv or .jsonl file with the right labels: what is wrong comes first."
-        ),
-    ] = None,
-    target: Target = None,
-    against: Against = None,
-    by: By = "word",
-    signed: Signed = True,
-    replacement: Replacement = None,
-    truncate: Truncate = False,
-    budget: Budget = 60.0,
-    measured: Annotated[
-        Path | None, typer.Option("--trust", help="What attnscope trust has written: shown beside each method.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write one offline page on your texts: the answer, the tokens under each method, and every layer and head.
-
-    With --labels it is a page for a classifier that fails: wrong predictions first, the words that pushed them, and the
-    accuracy when these are taken out.
-
-    Example: attnscope report demo "the key to the cabinets" -o report.html
-    Example: attnscope report MODEL texts.tsv --labels gold
-    """
-    check_can_be_made(out)
-    if labels is not None:
-        asked: dict[str, object] = {"--methods": methods, "--target": target, "--against": against, "--trust": measured}
-        asked |= {"--by": None if by == "word" else by, "--unsigned": None if signed else True}
-        if useless := [name for name, value in asked.items() if value is not None]:
-            raise BadInput(f"{useless[0]} has no use beside --labels, which holds each answer against the right one.")
-        _report_mistakes(model, texts, labels, limit, out, replacement, truncate, budget, as_json)
-        return
-    given = _given_texts(texts, limit)
-    with working(f"Loading {model}"):
-        from .capture import load
-        from .evaluation import Trust
-        from .explaining import FOLLOWS, explain
-        from .report import write_report
-
-        table = None if measured is None else Trust.load(measured)
-        loaded = load(model)
-    with methods_done() as watch:
-
-        def show_first(quick: Any) -> None:
-            """The page of one text is there before the slow methods begin."""
-            if len(given) == 1:
-                names = " and ".join(name for name, why in quick.comparison.left_out.items() if why.startswith(FOLLOWS))
-                page = write_report(out, quick, trust=table)
-                watch.console.print(f"Written: {page}, by the quick methods. {names} will be added.", highlight=False)
-
-        explanations = [
-            explain(
-                loaded,
-                text,
-                None if methods == ["all"] else methods,
-                target=target,
-                against=against,
-                by=by,
-                signed=signed,
-                replacement=replacement,
-                truncate=truncate,
-                budget=None if methods else budget / len(given),
-                watch=watch,
-                show_first=show_first,
-            )
-            for text in given
-        ]
-    with working(f"Writing on {counted(len(given), 'text')}"):
-        written = write_report(out, explanations, trust=table)
-    if as_json:
-        told = [explanation.to_dict() for explanation in explanations]
-        say(json.dumps({"report": str(written), "texts": told}))
-    else:
-        say(f"Written: {written}")
-
-
-def _report_mistakes(
-    model: str,
-    files: list[str],
-    column: str,
-    limit: int | None,
-    out: Path,
-    replacement: str | None,
-    truncate: bool,
-    budget: float,
-    as_json: bool,
-) -> None:
-    """Write the page of what a classifier gets wrong in files with labels."""
-    with working(f"Loading {model}"):
-        from .capture import load
-        from .evaluation import mistakes
-        from .report import write_mistakes
-        from .syntax import labelled_texts
-
-        rows = [row for file in files for row in labelled_texts(file, column, limit)]
-        loaded = load(model)
-    texts, labels = ([row[side] for row in rows] for side in (0, 1))
-    with methods_done() as watch:
-        found = mistakes(loaded, texts, labels, replacement=replacement, truncate=truncate, budget=budget, watch=watch)
-    written = write_mistakes(out, found)
-    if as_json:
-        say(json.dumps({"report": str(written), **found.to_dict()}))
-        return
-    say(f"{found.texts - len(found.mistakes)} of {counted(found.texts, 'text')} right ({found.accuracy:.1%}).")
-    for word in found.shared:
-        say(
-            f"  {word.word!r} pushed {len(word.mistakes)} to {word.predicted}: right on {word.right} of {word.texts}"
-            f" texts with it, on {word.right_without} without."
-        )
-    say(f"Written: {written}")
-
-
-def _given_texts(said: list[str], limit: int | None) -> list[str]:
-    """The texts among what is said and those of its files, of which is told that they are read."""
-    from .syntax import names_a_file, texts_of
-
-    files = {text: texts_of(text, limit=limit) for text in said if names_a_file(text)}
-    if limit is not None and not files:
-        raise BadInput("--limit is for texts that are read from a file, and none is named.")
-    for name, inside in files.items():
-        say(f"Read as a file: {name}, {counted(len(inside), 'text')}.", err=True)
-    return [one for text in said for one in files.get(text, [text])]
-
-
+app.command()(commands.report)
 app.command()(commands.train)
 
 

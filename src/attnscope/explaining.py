@@ -32,8 +32,6 @@ SLOW = 1.0
 """Seconds from which a method is slow."""
 PHRASE_RUNS = 2.5
 """How many times as long as blank-out the search for phrases takes, about: words once more, pairs, and what grows."""
-FOLLOWS = "It follows"
-"""What is said of a slow method while only the quick ones are shown."""
 LANGUAGE_TASKS = ("causal_lm", "masked_lm", "encoder_decoder")
 
 
@@ -47,6 +45,8 @@ class Explanation:
     """Words that carry the answer together, looked for where none carries it alone."""
     by: Level = "word"
     """What has one score each."""
+    to_come: tuple[str, ...] = ()
+    """The slow methods that follow, where only the quick ones are shown so far."""
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data, ready for JSON."""
@@ -103,9 +103,13 @@ def explain(
     options = {"signed": signed, "replacement": replacement}
     # rows of a map are of tokens: words are made of them afterwards
     level: Level = "token" if asks_map else by
-    seen = None if asks_map or show_first is None else lambda quick: show_first(Explanation(record, quick, by=by))
+
+    def show_quick(quick: Comparison, to_come: tuple[str, ...]) -> None:
+        if show_first is not None and not asks_map:
+            show_first(Explanation(record, quick, by=by, to_come=to_come))
+
     begun = time.perf_counter()
-    comparison, seconds = _compare(record, model, methods, level, options, budget, watch, seen)
+    comparison, seconds = _compare(record, model, methods, level, options, budget, watch, show_quick)
     if not asks_map:
         lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
         needed = PHRASE_RUNS * seconds.get("blank_out", 0.0)
@@ -135,7 +139,7 @@ def _compare(
     options: Mapping[str, Any],
     budget: int | float | None,
     watch: Watch | None,
-    show_first: Callable[[Comparison], None] | None,
+    show_quick: Callable[[Comparison, tuple[str, ...]], None],
 ) -> tuple[Comparison, dict[str, float]]:
     """What the methods say, quick ones first, and how long each took.
 
@@ -149,11 +153,11 @@ def _compare(
     found: dict[str, TokenScores] = {}
     taken: dict[str, float] = {}
     in_turn = sorted((name for name in chosen if name not in left_out), key=lambda name: seconds.get(name, 0.0))
-    for number, name in enumerate(in_turn):
-        if show_first is not None and found and seconds.get(name, 0.0) >= SLOW:
-            coming = {other: f"{FOLLOWS}, in about {seconds[other]:.0f} s." for other in in_turn[number:]}
-            show_first(_in_order(chosen, found, {**left_out, **coming}))
-            show_first = None
+    slow = [name for name in in_turn if seconds.get(name, 0.0) >= SLOW]
+    for name in in_turn:
+        if found and name == next(iter(slow), None):
+            follows = {other: f"It follows, in about {seconds[other]:.0f} s." for other in slow}
+            show_quick(_in_order(chosen, found, {**left_out, **follows}), tuple(follows))
         begun = time.perf_counter()
         try:
             with _told_of(watch, name):

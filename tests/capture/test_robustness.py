@@ -240,14 +240,44 @@ def test_weights_are_read_without_a_bar_and_bars_come_back(tiny, tmp_path, capfd
     assert "Loading weights" in capfd.readouterr().err
 
 
-def test_who_asks_the_hub_says_so_at_once(monkeypatch, caplog):
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub on this machine that takes questions, and answers only when it is told to."""
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    from attnscope.capture import loading
+
+    monkeypatch.setattr(loading, "is_offline_mode", lambda: False)
+    monkeypatch.setattr(loading.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(loading.constants, "HF_HUB_ETAG_TIMEOUT", 1)
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        monkeypatch.setattr(
+            loading, "hf_hub_url", lambda *_, **__: f"http://127.0.0.1:{server.server_port}/config.json"
+        )
+        yield server
+
+
+def test_who_asks_the_hub_says_so_at_once(hub, monkeypatch, caplog):
+    from threading import Thread
+
     from attnscope.capture import loading
 
     def refuse(*_, **__):
         raise OSError("there is no such name")
 
-    monkeypatch.setattr(loading, "is_offline_mode", lambda: False)
     monkeypatch.setattr(loading.AutoConfig, "from_pretrained", refuse)
+    Thread(target=hub.handle_request, daemon=True).start()  # which says that it knows no such question
     with pytest.raises(attnscope.BadInput, match="there is no such name"):
         attnscope.load("bert-base-uncasd")
     assert "asking the Hugging Face hub" in caplog.text
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_hub_that_does_not_answer_is_asked_but_once(monkeypatch):
+    from attnscope.capture import loading
+
+    monkeypatch.setattr(loading.AutoConfig, "from_pretrained", lambda *_, **__: pytest.fail("it was asked again"))
+    with pytest.raises(
+        attnscope.BadInput, match='no folder "bert-base-uncasd" here, and the Hugging Face hub does not'
+    ):
+        attnscope.load("bert-base-uncasd")

@@ -30,7 +30,7 @@ layer multiplies the gradient by one over the root of its epsilon, until even fl
 FLAT = 1e-3
 """A gradient at the text that is shorter says nothing of what is steep: the probability may be all but one."""
 
-PARTS = 4
+PARTS = 2
 """Into how many parts the way is cut at first."""
 MOST = 128
 """Steps that are taken at most, unless more are asked for: SmolLM2 on four words, where it all but jumps, needs 117."""
@@ -44,6 +44,8 @@ UNSETTLED = 0.05
 """The share of the difference of these two rules that counts as an error of the better one."""
 Span = tuple[float, float]
 """A part of the way, from one fraction of it to another."""
+Step = tuple[float, Float[Tensor, " key"]]
+"""The value at a place of the way; and the gradient there times the way, summed over each token's dimensions."""
 
 Slope = Callable[[Float[Tensor, "step key width"]], tuple[Float[Tensor, " step"], Float[Tensor, "step key width"]]]
 """The values of a function of the embeddings at some points, and its gradients there."""
@@ -64,12 +66,17 @@ def along_way(
     end: Float[Tensor, "key width"],
     fractions: Float[Tensor, " step"],
     batch_size: int,
-) -> Iterator[tuple[float, Float[Tensor, " key"]]]:
-    """The value at places of the way; and the gradient there times the way, summed over each token's dimensions."""
+) -> Iterator[Step]:
+    """The steps at places of the way."""
     for number, some in enumerate(fractions.split(batch_size)):
         tell(batch_size * number, len(fractions))
-        values, gradients = slope(start + some[:, None, None] * (end - start))
-        yield from zip(values.tolist(), torch.einsum("kw,skw->sk", end - start, gradients), strict=True)
+        yield from _steps(*slope(start + some[:, None, None] * (end - start)), end - start)
+
+
+def _steps(
+    values: Float[Tensor, " step"], gradients: Float[Tensor, "step key width"], way: Float[Tensor, "key width"]
+) -> Iterator[Step]:
+    return zip(values.tolist(), torch.einsum("kw,skw->sk", way, gradients), strict=True)
 
 
 def integrate(
@@ -81,20 +88,24 @@ def integrate(
 
 
 def integrate_until_complete(
-    slope: Slope, start: Float[Tensor, "key width"], end: Float[Tensor, "key width"], batch_size: int
+    slope: Slope,
+    start: Float[Tensor, "key width"],
+    end: Float[Tensor, "key width"],
+    batch_size: int,
+    ends: Sequence[Step] = (),
 ) -> tuple[Float[Tensor, " key"], int]:
     """The attribution of every token, with steps added where the way is rough; and how many steps were taken.
 
     On every part of the way attributions must sum to the change of the target over that part. Parts where they do not
     are halved, the worst first, until what all parts miss together is COMPLETE of the attributions' size. A part has
-    five steps, Boole's rule, of which its halves keep all.
+    five steps, Boole's rule, of which its halves keep all. `ends` are the first step and the last, where already known.
     """
-    known: dict[float, tuple[float, Float[Tensor, " key"]]] = {}
+    known: dict[float, Step] = dict(zip((0.0, 1.0), ends, strict=False))
     spans = [(number / PARTS, (number + 1) / PARTS) for number in range(PARTS)]
     while True:
         asked = sorted({place for span in spans for place in _places(span)} - known.keys())
-        found = along_way(slope, start, end, torch.tensor(asked, dtype=torch.float32), batch_size)
-        known.update(zip(asked, found, strict=True))
+        fractions = torch.tensor(asked, dtype=torch.float32)
+        known.update(zip(asked, along_way(slope, start, end, fractions, batch_size), strict=True))
         pieces = {span: _piece([known[place] for place in _places(span)], span[1] - span[0]) for span in spans}
         whole = torch.stack([attributions for attributions, _ in pieces.values()]).sum(0)
         rough = _to_halve({span: missed for span, (_, missed) in pieces.items()}, COMPLETE * float(whole.abs().sum()))
@@ -116,7 +127,7 @@ def _halves(low: float, high: float) -> tuple[Span, Span]:
     return (low, middle), (middle, high)
 
 
-def _piece(steps: Sequence[tuple[float, Float[Tensor, " key"]]], length: float) -> tuple[Float[Tensor, " key"], float]:
+def _piece(steps: Sequence[Step], length: float) -> tuple[Float[Tensor, " key"], float]:
     """The attributions of one part of the way, and by how much they may be wrong.
 
     They miss the change of the target by so much; and since a sum can be right by accident, a part of how far they
@@ -154,7 +165,7 @@ def integrated_gradients(
     difference to the next best instead. `signed=True` keeps the sign; then the scores sum to F(x) - F(x'), and where
     they miss it they carry a warning.
 
-    The integral is a sum over so many `steps` (Gauss-Legendre). Unless a number is given there are at least 17, and
+    The integral is a sum over so many `steps` (Gauss-Legendre). Unless a number is given there are at least 9, and
     more, up to 128, where the way is rough: on every part of it the scores must sum to what F changes there, all parts
     together within 0.5% of the sum of the scores' sizes.
 
@@ -175,9 +186,10 @@ def integrated_gradients(
         return runner.target_gradients([{**record.inputs, name: point} for point in points], goal)
 
     end = key_embeddings(record, runner)
-    baseline, start, change, said = _start(record, runner, baseline, end, slope)
+    baseline, start, ends, said = _start(record, runner, baseline, end, slope)
+    change = ends[1][0] - ends[0][0]
     if steps is None:
-        attributions, steps = integrate_until_complete(slope, start, end, batch_size)
+        attributions, steps = integrate_until_complete(slope, start, end, batch_size, ends)
     else:
         attributions = integrate(slope, start, end, steps, batch_size)
     scores = torch.nn.functional.pad(attributions, (record.added_tokens, 0))  # a learned sink is no input
@@ -205,33 +217,30 @@ def _goal(record: AttentionRecord, model: Model, target: int | str | None, quant
 
 def _start(
     record: AttentionRecord, model: Model, baseline: str | None, end: Float[Tensor, "key width"], slope: Slope
-) -> tuple[str, Float[Tensor, "key width"], float, tuple[str, ...]]:
-    """The baseline by name, its embeddings, how much the target grows from there, and what must be said of it.
+) -> tuple[str, Float[Tensor, "key width"], tuple[Step, Step], tuple[str, ...]]:
+    """The baseline by name, its embeddings, the first step on the way and the last, and what must be said of it.
 
     One that will not do is refused before anything long is computed.
     """
-
-    def at(point: Float[Tensor, "key width"]) -> tuple[float, float]:
-        """The value at a point, and how long the gradient is there."""
-        values, gradients = slope(point.unsqueeze(0))
-        return float(values[0]), float(torch.linalg.vector_norm(gradients))
-
+    at_text = slope(end.unsqueeze(0))
+    longest = STEEP * max(_length(at_text[1]), FLAT)
     choices = ["zero", *model.blank_ids, "mean"]
-    if baseline is not None:
-        start = blank_embeddings(record, model, baseline)
-        value, length = at(start)
-        if not np.isfinite(length):
-            others = ", ".join(name for name in choices if name != baseline)
-            raise BadInput(
-                f"The gradient at {baseline} embeddings is not finite, as in models with RMSNorm: give another baseline"
-                f" of {others}."
-            )
-        return baseline, start, at(end)[0] - value, ()
-    last, at_text = at(end)
-    for name in choices:
+    for name in choices if baseline is None else [baseline]:
         start = blank_embeddings(record, model, name)
-        value, length = at(start)
-        if length <= STEEP * max(at_text, FLAT):  # which no NaN is
+        at_start = slope(start.unsqueeze(0))
+        length = _length(at_start[1])
+        if length <= longest or (baseline is not None and np.isfinite(length)):  # which no NaN is
+            (first,), (last,) = (_steps(*found, end - start) for found in (at_start, at_text))
             said = f"the way begins at {name} embeddings, because this model jumps at {choices[0]}"
-            return name, start, last - value, () if name == choices[0] else (said,)
-    raise BadInput("Integrated gradients has no baseline here: the gradient of this model is not finite at any.")
+            return name, start, (first, last), () if name in (baseline, choices[0]) else (said,)
+    if baseline is None:
+        raise BadInput("Integrated gradients has no baseline here: the gradient of this model is not finite at any.")
+    others = ", ".join(name for name in choices if name != baseline)
+    raise BadInput(
+        f"The gradient at {baseline} embeddings is not finite, as in models with RMSNorm: give another baseline of"
+        f" {others}."
+    )
+
+
+def _length(gradient: Float[Tensor, "step key width"]) -> float:
+    return float(torch.linalg.vector_norm(gradient))

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url
+from huggingface_hub.errors import HfHubHTTPError
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.hub import cached_file, is_offline_mode  # type: ignore[attr-defined] # which it has
 
@@ -255,14 +257,34 @@ def _configuration(name: str, place: Mapping[str, Any], changes: Mapping[str, An
 
 
 def _tell_of_hub(name: str, place: Mapping[str, Any]) -> None:
-    """Say that the hub is asked, which may take long: a name that was mistyped is then seen at once."""
+    """Say that the hub is asked, which may take long: a name that was mistyped is then seen at once.
+
+    Where the hub does not answer a short question, transformers would ask it again and again, for half a minute.
+    """
     if is_offline_mode() or place.get("local_files_only"):
         return
     here = {option: place.get(option) for option in ("cache_dir", "revision")}
     quietly = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
+    asks = False
     with suppress(OSError, ValueError):  # no name on the hub looks like this, which transformers says at once
-        if cached_file(name, "config.json", local_files_only=True, **here, **quietly) is None:
-            log.warning("There is no folder %s here: asking the Hugging Face hub for that model.", ascii(name))
+        asks = cached_file(name, "config.json", local_files_only=True, **here, **quietly) is None
+    if asks:
+        log.warning("There is no folder %s here: asking the Hugging Face hub for that model.", ascii(name))
+        if not place.get("proxies"):  # which this question would not go through
+            _check_hub_answers(name, place)
+
+
+def _check_hub_answers(name: str, place: Mapping[str, Any]) -> None:
+    """Ask the hub once, and wait half as long as its own library does each time (HF_HUB_ETAG_TIMEOUT)."""
+    address = hf_hub_url(name, "config.json", revision=place.get("revision"))
+    try:
+        get_hf_file_metadata(address, token=place.get("token"), timeout=constants.HF_HUB_ETAG_TIMEOUT / 2)
+    except HfHubHTTPError:
+        pass  # an answer, of which transformers says what it means
+    except Exception as error:  # noqa: BLE001 # whatever the network, its proxies and certificates may raise
+        raise BadInput(
+            f'There is no folder "{name}" here, and the Hugging Face hub does not answer ({type(error).__name__}).'
+        ) from None
 
 
 def _json(file: Path) -> Any:

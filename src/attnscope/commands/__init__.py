@@ -2,6 +2,7 @@
 
 from .data import data as data
 from .lexicon import lexicon as lexicon
+from .report import report as report
 from .reproduce import reproduce as reproduce
 from .serve import serve as serve
 from .survey import survey as survey

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Float64
-from scipy.stats import rankdata
 from torch import Tensor
 
 from ..attribution.comparing import rank_agreement
@@ -220,6 +219,8 @@ class ScoresScene:
         layers: Sequence[int | None],
         queries: Sequence[int | None],
     ) -> pd.DataFrame:
+        from scipy.stats import rankdata  # it takes a second to import
+
         texts = self.sides["keys"]["texts"]
         return tidy_table(
             {
