@@ -55,6 +55,8 @@ def test_generation_continues_the_prompt(tiny):
     words = [word for word in record.word_ids if word is not None]
     assert len(set(words)) == len(words)
     assert record.readout.argmax() == len(record.tokens) - 1
+    assert record.card["answer"].split() == [token for token in record.tokens[4:] if not token.startswith("[")]
+    assert f"Answer <b dir=auto>{record.card['answer']}</b>" in report_html(record)
 
 
 def test_beams_are_refused(tiny):

@@ -47,8 +47,9 @@ Span = tuple[float, float]
 Step = tuple[float, Float[Tensor, " key"]]
 """The value at a place of the way; and the gradient there times the way, summed over each token's dimensions."""
 
-Slope = Callable[[Float[Tensor, "step key width"]], tuple[Float[Tensor, " step"], Float[Tensor, "step key width"]]]
+Slopes = tuple[Float[Tensor, " step"], Float[Tensor, "step key width"]]
 """The values of a function of the embeddings at some points, and its gradients there."""
+Slope = Callable[[Float[Tensor, "step key width"]], Slopes]
 
 
 def path_points(steps: int) -> tuple[Float[Tensor, " step"], Float[Tensor, " step"]]:
@@ -180,9 +181,7 @@ def integrated_gradients(
     goal = _goal(record, runner, target, quantity)
     name = EMBEDDINGS[key_ids(record)]
 
-    def slope(
-        points: Float[Tensor, "step key width"],
-    ) -> tuple[Float[Tensor, " step"], Float[Tensor, "step key width"]]:
+    def slope(points: Float[Tensor, "step key width"]) -> Slopes:
         return runner.target_gradients([{**record.inputs, name: point} for point in points], goal)
 
     end = key_embeddings(record, runner)
@@ -222,24 +221,30 @@ def _start(
 
     One that will not do is refused before anything long is computed.
     """
-    at_text = slope(end.unsqueeze(0))
-    longest = STEEP * max(_length(at_text[1]), FLAT)
     choices = ["zero", *model.blank_ids, "mean"]
-    for name in choices if baseline is None else [baseline]:
+    if baseline is not None:
+        start = blank_embeddings(record, model, baseline)
+        at_start = slope(start.unsqueeze(0))
+        if not np.isfinite(_length(at_start[1])):
+            others = ", ".join(name for name in choices if name != baseline)
+            raise BadInput(
+                f"The gradient at {baseline} embeddings is not finite, as in models with RMSNorm: give another baseline"
+                f" of {others}."
+            )
+        return baseline, start, _ends(at_start, slope(end.unsqueeze(0)), end - start), ()
+    at_text = slope(end.unsqueeze(0))
+    for name in choices:
         start = blank_embeddings(record, model, name)
         at_start = slope(start.unsqueeze(0))
-        length = _length(at_start[1])
-        if length <= longest or (baseline is not None and np.isfinite(length)):  # which no NaN is
-            (first,), (last,) = (_steps(*found, end - start) for found in (at_start, at_text))
+        if _length(at_start[1]) <= STEEP * max(_length(at_text[1]), FLAT):  # which no NaN is
             said = f"the way begins at {name} embeddings, because this model jumps at {choices[0]}"
-            return name, start, (first, last), () if name in (baseline, choices[0]) else (said,)
-    if baseline is None:
-        raise BadInput("Integrated gradients has no baseline here: the gradient of this model is not finite at any.")
-    others = ", ".join(name for name in choices if name != baseline)
-    raise BadInput(
-        f"The gradient at {baseline} embeddings is not finite, as in models with RMSNorm: give another baseline of"
-        f" {others}."
-    )
+            return name, start, _ends(at_start, at_text, end - start), () if name == choices[0] else (said,)
+    raise BadInput("Integrated gradients has no baseline here: the gradient of this model is not finite at any.")
+
+
+def _ends(first: Slopes, last: Slopes, way: Float[Tensor, "key width"]) -> tuple[Step, Step]:
+    """The first step and the last."""
+    return next(_steps(*first, way)), next(_steps(*last, way))
 
 
 def _length(gradient: Float[Tensor, "step key width"]) -> float:

@@ -282,7 +282,7 @@ def _answered(reader: HubModel, text: Text, source: Encoded, answer: Text) -> Pa
             f"{len(source)} tokens and an answer of {len(ids)} are more than the {reader.longest} the model reads."
         )
     whole = source.followed_by(encode_ids(reader.tokenizer, ids))
-    return Passage(text, whole, None, notes={"prompt_tokens": len(source)})
+    return Passage(text, whole, None, notes={"prompt_tokens": len(source), "answer": first})
 
 
 # Attention as it passes: each layer's weights are shown once and kept nowhere.

@@ -235,9 +235,10 @@ class InstrumentedModel:
         """Generate, then record the whole sequence in one forward pass.
 
         Options are those of `record` and of transformers' `generate` (`do_sample`, `temperature`, `num_beams` …);
-        without any of the latter the text is greedy. `card["prompt_tokens"]` says how many tokens of a causal model
-        are the prompt. The read-out is the last token, which foretells what would come next: token `n` of the answer
-        was foretold at position `n - 1`, so `scores.at(query=n - 1)` is what it was made from.
+        without any of the latter the text is greedy. `card["answer"]` is what was generated, `card["prompt_tokens"]`
+        how many tokens of a causal model are the prompt. The read-out, and with it `prediction`, is of the last token,
+        which foretells what would come next: token `n` of the answer was foretold at position `n - 1`, so
+        `scores.at(query=n - 1)` is what it was made from.
         """
         known = signature(checked_request).parameters
         request = self.reader.request(**{name: options.pop(name) for name in list(options) if name in known})
@@ -248,7 +249,11 @@ class InstrumentedModel:
         reader = self.hugging_face
         source = source_of(reader, prompt, longest=reader.longest, truncation=cut)
         written = generate(reader, source, max_new_tokens, generation)
-        notes = {"generation": {name: value for name, value in generation.items() if isinstance(value, PLAIN)}}
+        new = written.inputs["input_ids"][1 if reader.has_both_sides else len(source) :]
+        notes = {
+            "answer": reader.tokenizer.decode(new.tolist(), skip_special_tokens=True),
+            "generation": {name: value for name, value in generation.items() if isinstance(value, PLAIN)},
+        }
         if reader.has_both_sides:
             passage = Passage(prompt, source, written, notes=notes)
         else:

@@ -57,6 +57,8 @@ def _prediction(record: AttentionRecord) -> str:
         )
     label, probability = record.prediction[0]
     prompt = record.card.get("prompt_tokens")
+    answer = record.card.get("answer")
+    said = f"<p class=prediction>Answer <b dir=auto>{escape(printable(str(answer)))}</b></p>" if answer else ""
     behind = f"Behind the answer, which begins after {counted(prompt, 'token')}, it predicts" if prompt else "Predicts"
     if len(record.prediction) == 1:
         return f"<p class=prediction>Output <b>{escape(printable(label))}</b> {probability:.4f}</p>"
@@ -66,7 +68,7 @@ def _prediction(record: AttentionRecord) -> str:
         for name, share in record.prediction[:OUTCOMES_SHOWN]
     )
     return (
-        f"<p class=prediction>{behind} <b dir=auto>{escape(outcome_words(label))}</b>"
+        f"{said}<p class=prediction>{behind} <b dir=auto>{escape(outcome_words(label))}</b>"
         f" with {escape(percent(probability))}</p>"
         f"<table class=outcomes><caption class=hidden>Probability of each outcome</caption>{rows}</table>"
         f"{_not_shown(record)}"
