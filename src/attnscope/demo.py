@@ -26,6 +26,8 @@ TITLE = "Is it “is” or “are”? What the demo model looks at"
 TRUST_METHODS = ("raw", "rollout", "flow", "layerwise_tracing", "gradient_rollout")
 TRUST_SENTENCES = 30
 """The fewest that a verdict rests on; `attnscope trust demo demo` takes more."""
+TOGETHER = 128
+"""Runs of so short a text that go together."""
 SURVEY_SENTENCES = 128
 """Enough to name the heads in seconds; `attnscope survey demo demo --out FOLDER` takes more."""
 UNSEEN = 10**9 + 7
@@ -66,7 +68,8 @@ def run_demo(out: Path) -> DemoResult:
     model = load("demo")
     explanations = tuple(explain(model, text) for text in TEXTS)
     sentences = list(islice(agreement_sentences(UNSEEN), SURVEY_SENTENCES))
-    measured = trust(model, [" ".join(drawn.prefix) for drawn in sentences[:TRUST_SENTENCES]], TRUST_METHODS)
+    prefixes = [" ".join(drawn.prefix) for drawn in sentences[:TRUST_SENTENCES]]
+    measured = trust(model, prefixes, TRUST_METHODS, batch_size=TOGETHER)
     heads = survey(model, replace(sentences_of(sentences), name="the shipped grammar"))
     report = write_report(out / "report.html", explanations, TITLE, measured)
     return DemoResult(explanations, measured, heads, report, heads.report(out / "survey.html"))

@@ -68,11 +68,13 @@ def in_evaluation(module: nn.Module, owner: nn.Module) -> Iterator[None]:
         devices = {parameter.device for parameter in module.parameters() if parameter.device.type == "cuda"}
         with torch.random.fork_rng(devices=sorted(devices, key=str)):
             try:
-                module.eval()
+                if any(mode for _, mode in modes):
+                    module.eval()
                 yield
             finally:
                 for part, mode in modes:
-                    part.training = mode
+                    if part.training != mode:  # setting an attribute of a module takes long
+                        part.training = mode
 
 
 @dataclass(frozen=True)

@@ -215,13 +215,26 @@ def rank_figures(
         "kendall": kendall,
         "top_overlap": partial(top_overlap, k=top),
     }
+    # cut to its tokens and made ready once, as each is compared many times
+    cut = {
+        (of, special): scores.detach().cpu().numpy()[kept]
+        for of, scores in ranked.items()
+        for special, kept in positions.items()
+    }
+    held = {
+        (of, special): scores.detach().cpu().numpy()[kept]
+        for of, scores in references.items()
+        for special, kept in positions.items()
+    }
     return {
-        Figure(method, layer, reference, measure, special): agreement(scores[kept], references[reference][kept])
-        for (method, layer), scores in ranked.items()
+        Figure(method, layer, reference, measure, special): agreement(
+            cut[(method, layer), special], held[reference, special]
+        )
+        for method, layer in ranked
         for reference in references
         if method != reference
         for measure, agreement in measures.items()
-        for special, kept in positions.items()
+        for special in positions
     }
 
 
