@@ -56,34 +56,13 @@ def test_the_answers_are_those_of_whole_runs(tiny, tokens_run, family, dtype):
     brought = [{**inputs, "inputs_embeds": model.embedded(item)["inputs_embeds"]} for item in items]
     seen.clear()
     with torch.no_grad():
-        found = torch.stack(model.reader.answers_again(items, 16))
+        found = torch.stack(model.reader.answers_again(items))
     shared = [first, len(items) * (length - first)]
     assert seen == [*shared, length]  # the last is the whole run that is held against the others
     torch.testing.assert_close(found, expected, atol=1e-5 if dtype == torch.float32 else 1e-12, rtol=0)
     seen.clear()
     torch.testing.assert_close(model.probabilities(brought), expected.softmax(-1).float(), atol=1e-5, rtol=0)
     assert seen == shared
-
-
-@pytest.mark.parametrize("family", ["llama", "gemma2"])
-def test_each_run_begins_where_it_leaves_the_trunk(tiny, tokens_run, monkeypatch, family):
-    monkeypatch.setattr(prefix, "ENOUGH", 40)
-    model, plain = tiny.load(family), tiny.build(family)
-    inputs = {"input_ids": model.reader.passage(TEXT).inputs["input_ids"]}
-    length = len(inputs["input_ids"])
-    items = [inputs, *(blanked(inputs, token) for token in range(length))]
-    items = [items[place] for place in torch.randperm(len(items) - 1).tolist()] + items[-1:]
-    expected = plain_logits(plain, items)
-    seen = tokens_run(model)
-    with torch.no_grad():
-        found = torch.stack(model.reader.answers_again(items, 16))
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-    *run, whole = seen
-    assert whole == length
-    assert max(run) <= 40
-    # each run alone would take this, and the trunk; what is run together begins a little early
-    alone = sum(length - token for token in range(length)) + length
-    assert alone <= sum(run) <= 1.25 * alone < 0.75 * len(items) * length
 
 
 def test_a_model_that_looks_ahead_is_run_whole(tiny, tokens_run):
@@ -115,9 +94,9 @@ def test_only_the_answers_are_computed(tiny):
     shapes = []
     model.model.lm_head.register_forward_hook(lambda _m, _given, output: shapes.append(tuple(output.shape[:2])))
     long, short = ({"input_ids": model.reader.passage(text).inputs["input_ids"]} for text in (TEXT, "the red dogs see"))
-    found = model.probabilities([long, short])
-    torch.testing.assert_close(found, plain_probabilities(tiny.build("llama"), [long, short]), atol=1e-5, rtol=0)
-    assert shapes == [(2, 1 + len(long["input_ids"]) - len(short["input_ids"]))]
+    found = model.probabilities([long, short, long])
+    torch.testing.assert_close(found, plain_probabilities(tiny.build("llama"), [long, short, long]), atol=1e-5, rtol=0)
+    assert shapes == [(3, 1 + len(long["input_ids"]) - len(short["input_ids"]))]
 
 
 def test_blank_out_of_a_real_model_is_that_of_whole_runs(real_model, monkeypatch):

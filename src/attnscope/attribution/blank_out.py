@@ -17,8 +17,6 @@ from ..record.words import Level, units
 from .rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids, rerunnable
 
 REPLACEMENTS = ("unk", "mask", "pad", "delete", "zero")
-BATCHES = 2
-"""Batches of runs that are asked for at once, as they may share their beginnings."""
 
 
 def blank_rows(
@@ -79,11 +77,10 @@ class Blanking:
         """The same of any inputs."""
         outcome = self.outcome
         own, odds = [], []
-        # some by some, as the embeddings of all runs at once grow with the square of the text
-        some = BATCHES * self.batch_size
-        for start in range(0, len(runs), some):
+        # batch by batch, as the embeddings of all runs at once grow with the square of the text
+        for start in range(0, len(runs), self.batch_size):
             tell(start, len(runs))
-            inputs = [run() for run in runs[start : start + some]]
+            inputs = [run() for run in runs[start : start + self.batch_size]]
             probabilities = self.model.probabilities(inputs, self.batch_size)
             outcome = int(probabilities[0].argmax()) if outcome is None else outcome
             own.append(probabilities[:, outcome])

@@ -8,13 +8,12 @@ from ..errors import BadInput
 from ..record import AttentionRecord, Model
 from ..record.model import EMBEDDINGS
 from ..record.words import Level, units
-from .blank_out import BATCHES
 from .flow import FlowGraph
 from .heads import pooled_maps, square_weights, with_residual
 from .rerunning import input_positions, key_embeddings, key_ids
 
-TOGETHER = 16 * BATCHES
-"""Runs of blank-out that are asked for at once, as it has them by default."""
+BATCH = 16
+"""Runs of blank-out that go together, as it has them by default."""
 GRADIENT_STEPS = 26
 """Gradients that integrated gradients takes on most texts, with those that choose a baseline."""
 SOLVED = 6
@@ -53,17 +52,18 @@ def predicted_seconds(
 def runs_of(firsts: Sequence[int], tokens: int, shares_beginnings: bool) -> float:
     """How many runs of the whole text blank-out takes, by the first position that each of its runs changes.
 
-    Where runs share their beginnings, each begins at what it changes; of those that are asked for at once, what stands
-    before the last change is run but once.
+    Where runs share their beginning, each batch has what stands before its first change but once.
 
     >>> runs_of(range(32), 32, False), round(runs_of(range(32), 32, True), 1)
-    (33.0, 19.5)
+    (33.0, 26.0)
     """
     starts = [0, *sorted(firsts)]
-    if not shares_beginnings:
-        return float(len(starts))
-    trunks = sum(starts[number : number + TOGETHER][-1] for number in range(0, len(starts), TOGETHER))
-    return (trunks + sum(tokens - start for start in starts)) / tokens
+    whole = 0
+    for number in range(0, len(starts), BATCH):
+        batch = starts[number : number + BATCH]
+        shared = batch[0] if shares_beginnings else 0
+        whole += shared + len(batch) * (tokens - shared)
+    return whole / tokens
 
 
 def flow_seconds(record: AttentionRecord) -> float:

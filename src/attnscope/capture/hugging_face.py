@@ -153,21 +153,10 @@ class HuggingFaceReader(HubModel):
         """Items as one batch that asks for logits only from where they are read."""
         return self.batch_of(items) | self.only_answers(items)
 
-    def answers_again(self, items: Sequence[Inputs], batch_size: int) -> list[Float[Tensor, " outcome"] | None]:
+    def answers_again(self, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
         """The logits of items, with the embeddings they bring; what they have in common at the front is run once."""
-        found: dict[int, Float[Tensor, " outcome"] | None] = {}
-        lengths = [len(item["input_ids"]) for item in items]
-        for length in set(lengths):
-            alike = [place for place, own in enumerate(lengths) if own == length]
-            answers = answers_behind_prefix(
-                self, [items[place] for place in alike], batch_size, partial(plain_answers, self, batch_size=1)
-            )
-            if answers is not None:
-                found.update(zip(alike, answers, strict=True))
-        rest = [place for place in range(len(items)) if place not in found]
-        if rest:
-            found.update(zip(rest, plain_answers(self, [items[place] for place in rest], batch_size), strict=True))
-        return [found[place] for place in range(len(items))]
+        found = answers_behind_prefix(self, items, partial(plain_answers, self))
+        return plain_answers(self, items) if found is None else [*found]
 
     def sum_read(self, output: Any, row: int, item: Ids) -> Float[Tensor, ""] | None:
         """The sum of the last hidden states that are read out, where the model returns them."""

@@ -1,11 +1,11 @@
 """InstrumentedModel: a model whose attention can be read, and which can be run again."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 from types import NoneType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import torch
 from jaxtyping import Float
@@ -15,18 +15,19 @@ from transformers import PreTrainedTokenizerBase
 from ..errors import BadInput
 from ..record import AttentionRecord, Target, Text
 from ..record.attention import Stack
-from ..record.model import Inputs
+from ..record.model import EMBEDDINGS, Inputs
 from .answers import prediction_of
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
 from .hub_model import checked_generation, generate
 from .hugging_face import HuggingFaceReader, source_of
 from .prefix import may_go_on
-from .reader import Reader, capture, gradients_again, in_groups, probabilities_again
+from .reader import Reader, capture, gradients_again, probabilities_again
 from .request import Estimate, Request, check_names, checked_count, checked_request, estimate_of, refuse_too_large
 from .senses import record_inputs
 
 WINDOWS_TOGETHER = 16
 """How many windows of a long text run as one batch."""
+Found = TypeVar("Found")
 PLAIN = (str, int, float, NoneType)
 """What of the options of `generate` a card can hold."""
 
@@ -279,7 +280,7 @@ class InstrumentedModel:
         """The probability of every outcome, a class or a token, for inputs that look like `record.inputs`."""
         if not inputs:
             raise BadInput("There are no inputs to run.")
-        return torch.stack(probabilities_again(self.reader, inputs, batch_size))
+        return torch.stack(self._in_groups(inputs, batch_size, lambda some: probabilities_again(self.reader, some)))
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -312,8 +313,18 @@ class InstrumentedModel:
         self, inputs: Sequence[Inputs], target: Target
     ) -> tuple[Float[Tensor, " item"], Float[Tensor, "item position width"]]:
         """The target's value for each of these inputs, all of one length, and its gradient at the embeddings given."""
-        found = in_groups(self.reader, inputs, len(inputs), lambda some: gradients_again(self.reader, some, target))
+        found = self._in_groups(inputs, len(inputs), lambda some: gradients_again(self.reader, some, target))
         return torch.stack([value for value, _ in found]), torch.stack([gradient for _, gradient in found])
+
+    def _in_groups(
+        self, inputs: Sequence[Inputs], batch_size: int, run: Callable[[list[Inputs]], Sequence[Found]]
+    ) -> list[Found]:
+        """What is found for each of these inputs, those together that may be, in the order given."""
+        ids = [{name: tensor for name, tensor in item.items() if name not in EMBEDDINGS.values()} for item in inputs]
+        found: dict[int, Found] = {}
+        for group in self.reader.groups(ids, batch_size):
+            found.update(zip(group, run([inputs[place] for place in group]), strict=True))
+        return [found[place] for place in range(len(inputs))]
 
     def estimate(
         self,

@@ -8,7 +8,7 @@ model is run again on ids or on embeddings of the caller's choice, for blank-out
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -23,7 +23,6 @@ from .answers import target_value
 from .encoding import Passage, Truncation, text_of
 from .request import Request, Size
 
-Found = TypeVar("Found")
 Change = Callable[[Float[Tensor, "batch position width"]], Float[Tensor, "batch position width"]]
 """What takes the place of the embeddings of the tokens as they are looked up; called for each kind of ids in turn."""
 
@@ -112,11 +111,8 @@ class Reader(Protocol):
     def answers(self, output: Any, items: Sequence[Mapping[str, Tensor]]) -> list[Float[Tensor, " outcome"] | None]:
         """The logits of each item, or None where the model answers nothing."""
 
-    def answers_again(self, items: Sequence[Inputs], batch_size: int) -> list[Float[Tensor, " outcome"] | None]:
-        """The logits of items with the embeddings they bring, by the shortest way there is to them.
-
-        No more run together than take the room of so many whole ones.
-        """
+    def answers_again(self, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
+        """The logits of items with the embeddings they bring, by the shortest way there is to them."""
 
     def sum_read(self, output: Any, row: int, item: Mapping[str, Tensor]) -> Float[Tensor, ""] | None:
         """Without a head, the sum of what is read out; None where that is not known either."""
@@ -244,32 +240,18 @@ def _goal(
 # ---- run again
 
 
-def probabilities_again(reader: Reader, items: Sequence[Inputs], batch_size: int) -> list[Float[Tensor, " outcome"]]:
-    """The probability of every outcome, a class or a token, for each item."""
+def probabilities_again(reader: Reader, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"]]:
+    """The probability of every outcome, a class or a token, for one batch."""
     with torch.no_grad():
-        answers = reader.answers_again(items, batch_size)
+        answers = reader.answers_again(items)
     if any(logits is None for logits in answers):
         raise BadInput(f"{type(reader.model).__name__} gives no prediction, so it has no probabilities.")
     return [reader.probabilities(logits).cpu() for logits in answers if logits is not None]
 
 
-def in_groups(
-    reader: Reader, items: Sequence[Inputs], batch_size: int, run: Callable[[list[Inputs]], Sequence[Found]]
-) -> list[Found]:
-    """What is found for each of these items, those together that may be, in the order given."""
-    found: dict[int, Found] = {}
-    for group in reader.groups([_ids(item) for item in items], batch_size):
-        found.update(zip(group, run([items[place] for place in group]), strict=True))
-    return [found[place] for place in range(len(items))]
-
-
-def plain_answers(reader: Reader, items: Sequence[Inputs], batch_size: int) -> list[Float[Tensor, " outcome"] | None]:
+def plain_answers(reader: Reader, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
     """The logits of items with the embeddings they bring, each run from its first token on."""
-
-    def run(some: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
-        return reader.answers(_output_again(reader, some), [_ids(item) for item in some])
-
-    return in_groups(reader, items, batch_size, run)
+    return reader.answers(_output_again(reader, items), [_ids(item) for item in items])
 
 
 def gradients_again(

@@ -285,9 +285,9 @@ class ModuleReader:
         """Items as one batch: a module answers as it does."""
         return self.batch_of(items)
 
-    def answers_again(self, items: Sequence[Inputs], batch_size: int) -> list[Float[Tensor, " outcome"] | None]:
+    def answers_again(self, items: Sequence[Inputs]) -> list[Float[Tensor, " outcome"] | None]:
         """The logits of items, with the embeddings they bring."""
-        return plain_answers(self, items, batch_size)
+        return plain_answers(self, items)
 
     def probabilities(self, logits: Float[Tensor, " outcome"]) -> Float[Tensor, " outcome"]:
         """The probability of each outcome."""
