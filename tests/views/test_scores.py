@@ -159,12 +159,12 @@ def test_scores_of_words_are_shown_as_they_are(record):
     assert not any(method["map"] or method["rows"] for method in view.payload["methods"])
 
 
-def test_words_and_sentences_of_a_record_keep_its_pair_and_its_sinks():
+def test_words_and_sentences_of_a_record_keep_its_pair_and_its_sinks(monkeypatch):
     """One token of a word makes it a sink; a sentence is one only where it holds nothing else."""
     tokens = ["[CLS]", "dogs", "sl", "##eep", ".", "[SEP]", "go", "[SEP]"]
     special = [True, False, False, False, False, True, False, True]
-    weights = torch.full((2, 2, 8, 8), 0.05)
-    weights[..., 3] = 0.65  # "##eep" is where everything looks
+    monkeypatch.setattr("attnscope.views.sides.sinks_of", lambda record: [3])  # "##eep"
+    weights = torch.full((2, 2, 8, 8), 1 / 8)
     record = AttentionRecord.from_weights(weights, tokens, causal=False, special=special, readout=0)
     record = replace(record, text=("dogs sleep.", "go"))
     for by, texts, sinks, pair in (

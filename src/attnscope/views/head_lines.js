@@ -185,9 +185,10 @@ export class HeadWords {
     const share = (mass) => percent(left.mass > 0 ? mass / left.mass : 0);
     const { queries: asking, keys: asked } = this.panel.columns;
     const quiet = [asking, asked].flatMap(({ units, shown }) => shown.filter((place) => units[place].special || units[place].sink));
-    if (quiet.length) said.push("lines of special tokens and sinks are faded until one of these tokens is looked at");
     const { rows, height } = this.panel.size;
     const inSight = Math.floor(height / this.panel.rowHeight);
+    const beyond = rows > inSight ? ", and drawn only between rows in sight," : "";
+    if (quiet.length) said.push(`lines of special tokens and sinks are faded${beyond} until one of these tokens is looked at`);
     if (rows > inSight) said.push(`${inSight} of ${rows} rows are in sight: scroll over them, or click the strip of the whole text`);
     if (faint) said.push(`of the lines in sight the ${thousands(this.most)} strongest are drawn, ${thousands(faint)} are not`);
     if (left.faint)

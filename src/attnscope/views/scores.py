@@ -9,6 +9,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord
 from ..record.schema import checked
 from ..record.words import Level, units
+from ..statistics.sinks import DOMINANT
 from .choices import pick_one, position
 from .scores_figure import scores_figure
 from .scores_methods import Method, Scores, level_of, methods_of, trust_of
@@ -18,8 +19,6 @@ from .view import View
 
 ALIGNED_TOKENS = 40
 """Texts up to here open with methods as rows and tokens as columns; longer ones as running text."""
-RESTING = 0.5
-"""The share of one whole from which on a token is taken for a sink where there is no record to tell."""
 LAYOUTS = ("aligned", "text")
 
 
@@ -141,8 +140,8 @@ def _quiet_and_pair(record: AttentionRecord, level: Level) -> dict[str, Any]:
 
 
 def _rests_on(methods: Sequence[Method], place: int) -> bool:
-    """Whether a token takes most of what a method hands out: without the record this tells a sink."""
-    return any(float(method.own[place]) > RESTING for method in methods if method.is_shares)
+    """Whether a method rests on a token as a head does: where there is no record, this tells a sink."""
+    return any(float(method.own[place]) > DOMINANT for method in methods if method.is_shares)
 
 
 def _reference(methods: Sequence[Method]) -> str:
