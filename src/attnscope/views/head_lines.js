@@ -200,7 +200,10 @@ export class HeadWords {
     if (left.hiddenMass > 1e-6 * left.mass) said.push(`tokens that are hidden take ${share(left.hiddenMass)}`);
     const { kept } = this.panel.layers.described;
     if (kept !== null) said.push(`each query has its ${kept} largest keys here, all others together take ${share(left.restMass)}`);
-    this.panel.frame.said.textContent = `Opacity is the weight, from 0 to 1, on a ${this.panel.frame.get("root", false) ? "square-root" : "linear"} scale.${said.length ? ` ${said.join("; ")}.`.replace(/^ ./, (start) => start.toUpperCase()) : ""}`;
+    const { layers } = this.panel.layers.described;
+    // where there is nothing to step through, no control names the layer
+    const only = layers.length === 1 ? `Layer ${layers[0]}. ` : "";
+    this.panel.frame.said.textContent = `${only}Opacity is the weight, from 0 to 1, on a ${this.panel.frame.get("root", false) ? "square-root" : "linear"} scale.${said.length ? ` ${said.join("; ")}.`.replace(/^ ./, (start) => start.toUpperCase()) : ""}`;
     const best = lines.reduce((best, line) => (line.weight > (best?.weight ?? 0) ? line : best), null);
     const { queries, keys } = this.panel.columns;
     const words = best
