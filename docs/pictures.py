@@ -184,7 +184,6 @@ def long() -> Picture:
 
     def act(page: Page) -> None:
         page.get_by_role("checkbox", name="Special tokens").click()
-        page.keyboard.press("t")
         page.locator(".area").evaluate("area => (area.scrollTop = area.scrollHeight / 3)")
 
     return view, act

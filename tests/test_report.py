@@ -224,8 +224,10 @@ def test_several_texts_are_on_one_page(record):
 
 
 def test_a_large_record_makes_a_page_of_the_size_that_is_said(monkeypatch):
-    """Its weights alone take more than half as much again as the page may."""
+    """Its weights alone take more than half as much again as the page may; flow and tracing would come on top."""
     monkeypatch.setattr(page_module, "PAGE_BUDGET", 1_500_000)
+    monkeypatch.setattr(page_module, "FLOW_BYTES", 1000)
+    monkeypatch.setattr(page_module, "TRACED_TOKENS", 100)
     length = 160
     weights = torch.rand(4, 12, length, length)
     record = AttentionRecord.from_weights(
@@ -314,11 +316,21 @@ def test_the_title_names_the_model_and_the_text(record):
     assert re.search(r"<title>clf on “(so )+so…”</title>", report_html(far))
 
 
-def test_sections_that_a_long_text_loses_are_named_with_what_brings_them():
-    page = Page(report_html(made([str(number) for number in range(130)], layers=1, heads=1)))
+def test_sections_that_a_long_text_loses_are_named_with_what_brings_them(monkeypatch):
+    long = explained(made([str(number) for number in range(130)], layers=1, heads=1), raw={})
+    page = Page(report_html(long))
+    assert page.views == ["scores", "model", "flow", "tracing"]
+    assert "section. The text has" not in page.text
+    # flow to every token would be waited for
+    flows = next(one["payload"] for one in page.payloads() if "computed" in one["payload"])
+    assert flows["computed"] == {"layers": [], "sources": []}
+    monkeypatch.setattr("attnscope.report.page.FLOW_BYTES", 1000)
+    monkeypatch.setattr("attnscope.report.page.TRACED_TOKENS", 100)
+    page = Page(report_html(long))
     assert page.views == ["scores", "model"]
-    for view, most in (("flow", 48), ("tracing", 128)):
-        assert f"Left out: the {view} section. The text has 130 tokens, and a report draws it up to {most}" in page.text
+    for view, most in (("flow", 77), ("tracing", 100)):
+        said = f"Left out: the {view} section. The text has 130 tokens, and this page has room for {most} of them"
+        assert said in page.text
         assert f'attnscope.views.{view}(record).save("{view}.html")' in page.text
 
 

@@ -303,6 +303,13 @@ def test_narrow_and_dark_and_two_on_one_page(page, seen, tmp_path):
         "() => { const [a, b] = [...document.querySelectorAll('.flow-panel')].map(p => p.getBoundingClientRect());"
         " return a.top === b.top && a.left < b.left; }"
     )
+    # at a width at which one explanation has a line more than another, layers stay on one height
+    page.set_viewport_size({"width": 940, "height": 800})
+    page.wait_for_function("() => document.querySelector('.panels.beside')")
+    tops = [panel(page, place).locator(".graph").bounding_box()["y"] for place in range(3)]
+    words = [panel(page, place).locator(".means").bounding_box()["height"] for place in range(3)]
+    assert tops[0] == tops[1] == tops[2]
+    assert len(set(words)) > 1
     assert (seen.requests, seen.errors) == ([], [])
 
 

@@ -90,6 +90,7 @@ def test_it_opens_with_some_lines_for_each_token_and_fades_special_ones(page, re
     assert len(TOKENS) * 4 <= len(inner) <= len(TOKENS) * 5
     assert min(line["weight"] for line in drawn) >= view.state["threshold"] > 0
     expect(page.locator(".said")).to_contain_text("are faded until one of these tokens is looked at")
+    expect(page.locator(".said")).to_contain_text("Layer 1. Opacity is the weight")  # no control names it
     token(page, "queries", "[CLS]").hover()
     assert all(line["opacity"] == pytest.approx(line["weight"]) for line in scene(page))
 
@@ -285,7 +286,7 @@ def test_hostile_tokens_change_nothing(page, seen, tmp_path):
 
 def test_512_tokens_scroll_inside_and_draw_what_is_in_sight(page, tmp_path):
     tokens = [f"t{place}" for place in range(512)]
-    record = record_of(tokens, None, layers=2, heads=4)
+    record = record_of(tokens, [False] * 511 + [True], layers=2, heads=4)
     open_view(page, every_line(record, keys_per_query=16), tmp_path)
     assert page.locator(".area").evaluate("area => area.scrollHeight > 12000 && area.clientHeight <= 600")
     expect(page.locator(".strip")).to_be_visible()
@@ -297,6 +298,9 @@ def test_512_tokens_scroll_inside_and_draw_what_is_in_sight(page, tmp_path):
     settle(page)
     drawn = scene(page)
     assert all(min(line["query"], line["key"]) <= 275 and max(line["query"], line["key"]) >= 250 for line in drawn)
+    # of a special token out of sight no line is drawn until one asks for it
+    assert record.weights[0, :, 250:275].topk(16).indices.eq(511).any()
+    assert all(line["key"] != 511 for line in drawn)
     token(page, "queries", "t260").hover()
     drawn = scene(page)
     assert {line["query"] for line in drawn} == {260}

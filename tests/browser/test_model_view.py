@@ -1,5 +1,7 @@
 """The model view in a browser: all maps at once, sorted, read out, one enlarged in place, whatever the tokens are."""
 
+import math
+
 import pytest
 import torch
 from playwright.sync_api import expect
@@ -81,8 +83,8 @@ def test_every_pixel_is_a_weight_and_nothing_is_asked_for(opened, record, seen):
     row, column = divmod(largest, LENGTH)
     read = "([x, y]) => [...document.querySelector('.cells').getContext('2d').getImageData(x, y, 1, 1).data]"
     step = first["side"] / LENGTH
-    pixel = opened.evaluate(read, [(column + 0.5) * step, (row + 0.5) * step])
-    other = opened.evaluate(read, [(int(record.weights[0, 0, 3].argmin()) + 0.5) * step, 3.5 * step])
+    pixel = opened.evaluate(read, [first["left"] + (column + 0.5) * step, first["top"] + (row + 0.5) * step])
+    other = opened.evaluate(read, [first["left"] + (int(record.weights[0, 0, 3].argmin()) + 0.5) * step, 3.5 * step])
     assert sum(pixel[:3]) < sum(other[:3]) - 100
     assert opened.evaluate("window.got") is None
     assert (seen.requests, seen.errors) == ([], [])
@@ -229,14 +231,28 @@ def test_it_is_dark_narrow_and_twice_on_a_page(page, record, tmp_path, seen):
 
 
 def test_512_tokens_are_shown_by_blocks(page, tmp_path, seen):
-    record = AttentionRecord.from_weights(weights_of(2, 2, 512, 512), [f"t{place}" for place in range(512)])
+    record = AttentionRecord.from_weights(weights_of(2, 4, 512, 512), [f"t{place}" for place in range(512)])
     page.goto(model(record, keys_per_query=8).save(tmp_path / "long.html").as_uri())
     drawn(page)
     expect(page.locator(".legend")).to_contain_text(
         "one pixel is the largest weight from 4 tokens to 4 tokens", use_inner_text=True
     )
     expect(page.locator(".said")).to_contain_text("each query has its 8 largest keys", use_inner_text=True)
-    shown = torch.tensor(scene(page)[3]["pixels"]).reshape(128, 128)
+    # a narrow page draws fewer pixels than travel: the legend follows, and no frame covers the first and the last
+    page.set_viewport_size({"width": 390, "height": 800})
+    resettled(page)
+    item = scene(page)[5]
+    pixels = round(item["side"])
+    assert pixels < 128
+    many = math.ceil(512 / pixels)
+    expect(page.locator(".legend")).to_contain_text(f"from {many} tokens to {many} tokens", use_inner_text=True)
+    read = """([x, y, side]) =>
+        [...document.querySelector('.cells').getContext('2d').getImageData(x, y, side, side).data]"""
+    corner = page.evaluate(read, [item["left"], item["top"], pixels])
+    edge = torch.tensor(corner).reshape(pixels, pixels, 4)[..., :3]
+    assert len({tuple(colour) for colour in edge[:, 0].tolist()}) > 1
+    assert len({tuple(colour) for colour in edge[:, -1].tolist()}) > 1
+    shown = torch.tensor(scene(page)[5]["pixels"]).reshape(128, 128)
     blocks = record.weights[1, 1].reshape(128, 4, 128, 4).amax((1, 3))
     torch.testing.assert_close(shown, blocks, atol=4e-3, rtol=0)
     page.locator(".cells").click(position=at(page, 1, 1))

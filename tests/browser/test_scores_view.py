@@ -271,9 +271,12 @@ def test_a_long_text_and_a_second_view_on_one_dark_page(page, tmp_path, seen):
     long = record_of([f"token{place}" for place in range(512)], None, layers=2)
     short = record_of()
     page.emulate_media(color_scheme="dark")
-    views = [scores(methods_of(long), record=long), scores(raw(short), record=short)]
-    page.goto(write_page(tmp_path / "two.html", views, "Two").as_uri())
-    page.wait_for_function("document.querySelectorAll('[data-drawn]').length === 2")
+    words = [raw(short).words(), rollout(short).words()]
+    views = [scores(methods_of(long), record=long), scores(raw(short), record=short), scores(words)]
+    page.goto(write_page(tmp_path / "three.html", views, "Three").as_uri())
+    page.wait_for_function("document.querySelectorAll('[data-drawn]').length === 3")
+    # where nothing but the read-out can be asked for, no row says so
+    assert [page.locator(".rows").nth(place).locator(".only").count() for place in range(3)] == [1, 0, 0]
     first, second = (page.locator(".rows").nth(place).evaluate("rows => rows.scene") for place in (0, 1))
     assert (len(first["tokens"]), len(first["rows"]), len(second["rows"])) == (512, 3, 1)
     values = raw(short).scores.tolist()

@@ -166,9 +166,9 @@ def test_its_figure_follows_what_is_selected():
     assert "square-root" in plot.caption
 
 
-@pytest.mark.parametrize("width", [3.3, 6.8])
-def test_no_words_of_its_figure_lie_on_others(width):
-    plot = neuron(record_of(count=24, width=32), layer=1, query=20).figure(width)
+@pytest.mark.parametrize(("width", "dimensions", "size"), [(3.3, 32, 1.0), (6.8, 32, 1.0), (3.3, 8, 9.0)])
+def test_no_words_of_its_figure_lie_on_others(width, dimensions, size):
+    plot = neuron(record_of(count=24, width=dimensions, size=size), layer=1, query=20).figure(width)
     boxes = [text.get_window_extent() for text in plot.figure.axes[0].texts if text.get_text()]
     for place, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[place + 1 :]), plot.figure.axes[0].texts[place]

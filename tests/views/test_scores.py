@@ -1,6 +1,7 @@
 """The scores view from Python: what travels, what is left out and said, its table, its printed figure."""
 
 import math
+import re
 from dataclasses import replace
 from hashlib import sha256
 
@@ -158,12 +159,12 @@ def test_scores_of_words_are_shown_as_they_are(record):
     assert not any(method["map"] or method["rows"] for method in view.payload["methods"])
 
 
-def test_words_and_sentences_of_a_record_keep_its_pair_and_its_sinks():
+def test_words_and_sentences_of_a_record_keep_its_pair_and_its_sinks(monkeypatch):
     """One token of a word makes it a sink; a sentence is one only where it holds nothing else."""
     tokens = ["[CLS]", "dogs", "sl", "##eep", ".", "[SEP]", "go", "[SEP]"]
     special = [True, False, False, False, False, True, False, True]
-    weights = torch.full((2, 2, 8, 8), 0.05)
-    weights[..., 3] = 0.65  # "##eep" is where everything looks
+    monkeypatch.setattr("attnscope.views.sides.sinks_of", lambda record: [3])  # "##eep"
+    weights = torch.full((2, 2, 8, 8), 1 / 8)
     record = AttentionRecord.from_weights(weights, tokens, causal=False, special=special, readout=0)
     record = replace(record, text=("dogs sleep.", "go"))
     for by, texts, sinks, pair in (
@@ -269,11 +270,32 @@ def test_hidden_tokens_and_words_are_said_in_the_figure(record, several):
     assert "Scores below 0.2 of the end" in plot.caption
 
 
-def test_a_long_text_is_refused_in_print_with_a_way_out():
+@pytest.mark.parametrize(("width", "layout"), [(6.8, "text"), (6.8, "aligned"), (3.3, "aligned")])
+def test_a_long_text_is_printed_on_one_page_with_what_scores_high(width, layout):
     record = record_of([f"token{place}" for place in range(400)], None, layers=1)
-    view = scores([raw(record), rollout(record)] * 3, record=record)
-    with pytest.raises(BadInput, match=r"or save as \.html"):
+    methods = [raw(record), rollout(record), signed(record)]
+    view = scores(methods, record=record, layout=layout)
+    plot = view.draw({**view.state, "keys": [7]}, width)
+    assert 6 < plot.figure.get_size_inches()[1] <= 9
+    texts = [text.get_text() for text in plot.figure.axes[0].texts]
+    shown = {int(text.removeprefix("token")) for text in texts if text.startswith("token")}
+    left = set(range(400)) - shown
+    said = re.search(r"… stands for (\d+) of the 400 tokens, which reach at most ([\d.]+) of the scale", plot.caption)
+    assert int(said[1]) == len(left) > 0
+    shares = np.max([np.abs(one.scores.numpy()) / np.abs(one.scores.numpy()).max() for one in methods], axis=0)
+    assert max(shares[list(left)]) == pytest.approx(float(said[2]), rel=0.1)
+    assert min(shares[list(shown - {7})]) >= max(shares[list(left)])
+    assert texts.count("token7") == 3  # pinned
+    right = [text.get_window_extent().x1 for text in plot.figure.axes[0].texts]
+    assert max(right) <= plot.figure.bbox.x1 + 1
+
+
+def test_more_methods_than_a_page_holds_are_refused_with_a_way_out():
+    record = record_of()
+    view = scores([replace(raw(record), method=f"method{place}") for place in range(30)], record=record, layout="text")
+    with pytest.raises(BadInput, match=r"room for 16 methods, and these are 30: choose some with view\.selecting"):
         view.figure()
+    assert view.selecting(methods=["method3"]).figure()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from attnscope import AttentionRecord, BadInput, load
-from attnscope.views.sides import sentences_of, sides_of, sinks_of
+from attnscope.statistics.sinks import sinks_of
+from attnscope.views.sides import sentences_of, sides_of
 
 
 def uniform(tokens, **more):
@@ -39,7 +40,19 @@ def test_a_first_token_where_attention_rests_is_a_sink():
 def test_a_special_token_is_not_called_a_sink_again():
     weights = torch.zeros(1, 1, 8, 8)
     weights[..., 0] = 1.0
+    assert sinks_of(AttentionRecord.from_weights(weights, list("abcdefgh"), causal=False)) == [0]
     assert sinks_of(AttentionRecord.from_weights(weights, list("abcdefgh"), special=[True] + [False] * 7)) == []
+
+
+def test_a_sink_has_a_quarter_of_the_heads_and_no_special_token_beside_it():
+    weights = torch.full((2, 4, 8, 8), 1 / 8)
+    weights[0, :2] = 0.9 * torch.eye(8)[5] + 0.1 / 8
+    letters = list("abcdefgh")
+    assert sinks_of(AttentionRecord.from_weights(weights, letters, causal=False)) == [5]
+    assert sinks_of(AttentionRecord.from_weights(weights[:, 1:], letters, causal=False)) == []  # one of six heads
+    # with a place to rest at, what heads look at is what the text turns on
+    special = [True] + [False] * 7
+    assert sinks_of(AttentionRecord.from_weights(weights, letters, causal=False, special=special)) == []
 
 
 def test_the_sentences_of_a_pair_are_told_apart():

@@ -1,5 +1,7 @@
 """The payload and the printed figure of the tracing view."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -183,3 +185,16 @@ def test_the_mean_of_heads_has_lines_and_dots_their_names_in_print(record):
     assert mean == pytest.approx({line: sum(one.get(line, 0.0) for one in single) / len(single) for line in mean})
     quiet = {place for place, unit in enumerate(units) if unit.quiet}
     assert len(lines[0].get_segments()) == sum(key in quiet for _, _, key in mean)
+
+
+def test_all_heads_of_a_long_text_fit_on_a_page():
+    tokens = [f"t{place}" for place in range(150)]
+    weights = torch.randn(6, 12, 150, 150, generator=torch.Generator().manual_seed(1)).softmax(-1)
+    plot = tracing(AttentionRecord.from_weights(weights, tokens, causal=False, readout=0)).figure()
+    assert 6 < plot.figure.get_size_inches()[1] <= 9
+    texts = [text.get_text() for text in plot.figure.axes[0].texts]
+    assert {*tokens, "Mean of heads", "Head 11"} <= set(texts)
+    named = len(texts) - texts.count("Mean of heads") - 12 - 150
+    kept = 150 - int(re.search(r"(\d+) quiet tokens are folded away", plot.caption)[1])
+    assert kept >= 12
+    assert named >= 13 * kept

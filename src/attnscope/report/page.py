@@ -1,5 +1,6 @@
 """The whole page: one offline HTML file for one text or several, the answer of each before its views."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,13 +27,14 @@ PAGE_BUDGET = 6_000_000
 """Bytes that the scores and the heads of all texts may take together, with what draws them.
 
 Half of a text's part is for the maps of its scores, and its heads get what those leave: maps that do not fit are left
-out, and of the weights the largest of each row stay. Flow and tracing are of short texts only and come on top: below
-1 MB each for twelve layers of twelve heads.
+out, and of the weights the largest of each row stay. Flow and tracing come on top: below 2 MB for one text.
 """
 LEAST_BUDGET = 600_000
 """What each text may take where there are many."""
-TRACED_TOKENS = 128
-"""Tokens up to which tracing is drawn: a dot for each head, layer and token."""
+TRACED_TOKENS = 512
+"""Tokens up to which tracing is drawn: it folds quiet ones away, and takes below 1 MB."""
+FLOW_BYTES = 6
+"""Bytes of a text's part for each weight of the flow's graph: 180 tokens of thirty layers, or 280 of twelve."""
 TITLE_LETTERS = 60
 """Letters of a text that the title of its page quotes."""
 STYLE = Path(__file__).with_name("report.css")
@@ -85,7 +87,7 @@ def _explain(text: AttentionRecord | Explanation) -> Explanation:
 
 def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterator[Item]:
     """The answer, the text under each method, all heads, how attention gets down the layers, and what is not here."""
-    record, comparison = explanation.record, explanation.comparison
+    record, comparison, room = explanation.record, explanation.comparison, budget
     yield Prose(answer_html(explanation, trust), "text")
     left_out = dict(comparison.left_out)
     try:
@@ -106,9 +108,11 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
         yield model_view(record, size_budget=budget)
     except BadInput as error:
         yield Prose(left_out_html({"the maps of the heads": str(error)}))
-    missing = _missing_sections(record)
+    missing = _missing_sections(record, room)
     if "flow" not in missing:
-        yield FoldedView("How attention gets through the layers: raw, rollout, flow", flow_view(record))
+        # to every token of a long text it takes seconds or minutes: there it is of one pair
+        asked = None if len(record.key_tokens) <= SHORT else []
+        yield FoldedView("How attention gets through the layers: raw, rollout, flow", flow_view(record, queries=asked))
     if "tracing" not in missing:
         yield FoldedView("Attention traced down from the read-out", tracing_view(record))
     if missing:
@@ -116,15 +120,16 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
     yield Prose(details_html(record))
 
 
-def _missing_sections(record: AttentionRecord) -> dict[str, str]:
+def _missing_sections(record: AttentionRecord, room: int) -> dict[str, str]:
     """The sections that this record has no room or no use for, each with its reason and how to get it."""
     tokens = len(record.key_tokens)
     if record.stack == "cross":
         why = "Layers of cross-attention cannot be joined: record the encoder or the decoder stack for it."
         return {"flow": why, "tracing": why}
     missing = {}
-    if tokens > SHORT:
-        missing["flow"] = _too_long(tokens, SHORT, "flow")
+    fits = math.isqrt(room // FLOW_BYTES // max(len(record.layers), 1))
+    if tokens > max(fits, SHORT):
+        missing["flow"] = _too_long(tokens, max(fits, SHORT), "flow")
     if record.pooled:
         missing["tracing"] = "Heads are traced one by one, and this record holds only their mean: take all heads."
     elif tokens > TRACED_TOKENS:
@@ -134,8 +139,8 @@ def _missing_sections(record: AttentionRecord) -> dict[str, str]:
 
 def _too_long(tokens: int, most: int, view: str) -> str:
     return (
-        f"The text has {tokens} tokens, and a report draws it up to {most}: attnscope serve shows it, and so does"
-        f' attnscope.views.{view}(record).save("{view}.html") in Python.'
+        f"The text has {tokens} tokens, and this page has room for {most} of them: attnscope serve shows it, and so"
+        f' does attnscope.views.{view}(record).save("{view}.html") in Python.'
     )
 
 

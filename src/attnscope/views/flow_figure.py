@@ -40,8 +40,8 @@ FAINTEST = 1 / 255
 EDGE, CUT = paint.sequential()[220], "#b34700"
 BROAD = 24
 """Edges of a minimum cut that are drawn broad; more would be one dark band."""
-RESTING = 0.3
-"""How much fainter lines are that stay on their token or rest on a special token or a sink."""
+RESTING, RESTING_COLUMNS = 0.3, 16
+"""The ink of lines that stay on their token or rest on a special token or a sink; less beyond so many columns."""
 FOLLOWED, FOLLOWED_EACH = 100, 3
 """Lines of one kind between two layers that the eye can follow, at least, and for each column."""
 LEAST_END = 1e-4
@@ -295,7 +295,9 @@ def _draw_edges(axes: Any, panel: Panel, place: Place, root: bool) -> None:
 
     opacity = _ink(panel.edges / np.maximum(panel.ends, np.finfo(float).tiny)[:, None, None], root)
     followed = panel.followed()
-    for kind, colour, share in ((panel.rests, QUIET, RESTING), (~panel.rests, panel.colour, 1.0)):
+    # lines to one token run together, the more the more columns there are
+    resting = RESTING * min(1.0, RESTING_COLUMNS / panel.edges.shape[-1])
+    for kind, colour, share in ((panel.rests, QUIET, resting), (~panel.rests, panel.colour, 1.0)):
         found = sorted(np.argwhere(followed & kind).tolist(), key=lambda edge: float(opacity[tuple(edge)]))
         opacities = [share * float(opacity[tuple(edge)]) for edge in found]
         draw_lines(axes, [line(*edge) for edge in found], [colour] * len(found), opacities)

@@ -6,8 +6,8 @@ import { TokenList } from "./units.js";
 const [LEFT, RIGHT] = [40, 52];
 /** Pixels beside the tokens: the numbers of the layers, and the ends of their scales. */
 export const MARGIN = LEFT + RIGHT;
-/** How much fainter lines are that stay on their token or rest on a special token or a sink. */
-const RESTING = 0.3;
+/** The ink of lines that stay on their token or rest on a special token or a sink; less beyond so many columns, where many run together. */
+const [RESTING, RESTING_COLUMNS] = [0.3, 16];
 /** Lines of one kind between two layers that the eye can follow, at least, and for each column. */
 const [FOLLOWED, FOLLOWED_EACH] = [100, 3];
 /** Edges of a minimum cut that are drawn broad; more would be one dark band. */
@@ -174,7 +174,8 @@ export class FlowPanel {
     context.clip();
     this.#nodes(context, inSight);
     const [resting, others] = [edges.filter(({ rests }) => rests), edges.filter(({ rests }) => !rests)];
-    this.#strokes(context, resting, (edge) => RESTING * opacity(edge), palette.read("quiet"), 1.5);
+    const quiet = RESTING * Math.min(1, RESTING_COLUMNS / this.units.length);
+    this.#strokes(context, resting, (edge) => quiet * opacity(edge), palette.read("quiet"), 1.5);
     this.#strokes(context, others, opacity, shown.idle ? palette.read("quiet") : palette.read("accent"), 1.5);
     this.#strokes(context, shown.cut, (edge) => Math.max(opacity(edge), 0.15), palette.read("focus"), shown.cut.length > BROAD ? 1 : 2.5);
     context.restore();

@@ -167,13 +167,17 @@ export class HeadPanel {
     const chosen = active
       ? this.found.lines.filter(({ query, key }) => (!fromQuery.size || fromQuery.has(query)) && (!fromKey.size || fromKey.has(key)))
       : this.found.lines;
-    const inSight = chosen.filter(({ query, key }) => visible(query) || visible(key));
+    const quiet = (side, row) => this.columns[side].units[this.columns[side].shown[row]].quiet;
+    const rests = ({ query, key }) => !active && (quiet("queries", query) || quiet("keys", key));
+    // of special tokens and sinks the lines that leave the part in sight are no reading of it: hundreds would run together
+    const inSight = chosen.filter((line) => {
+      const [from, to] = [visible(line.query), visible(line.key)];
+      return (from && to) || ((from || to) && !rests(line));
+    });
     const drawn = inSight.length > MOST_LINES ? strongest(inSight, MOST_LINES) : inSight;
     const y = (row) => row * ROW + ROW / 2 - top;
-    const quiet = (side, row) => this.columns[side].units[this.columns[side].shown[row]].quiet;
     const faded = fadedShare(this.size.rows);
-    const opacity = ({ query, key, weight }) =>
-      this.#opacity(weight) * (!active && (quiet("queries", query) || quiet("keys", key)) ? faded : 1);
+    const opacity = (line) => this.#opacity(line.weight) * (rests(line) ? faded : 1);
     const { heads } = this.layers.described;
     const given = { y, width: middle, opacity, colour: (head) => this.colour(head), dash: (head) => (head % 16 < 8 ? [] : [5, 3]) };
     const scene = { lines: drawn, y, width: middle };

@@ -12,11 +12,12 @@ from torch import Tensor
 
 from ..record import AttentionRecord
 from ..record.schema import checked
+from ..statistics.sinks import sinks_of
 from .choices import pick_one
 from .palette import CATEGORICAL
 from .printing import COLUMN, INK, Ink, Plot, draw_lines, drawn_figure, fit_text, text_width
 from .record_view import record_view
-from .sides import Unit, check_fits, check_in_sight, in_sight, quoted_texts, sides_of, sinks_of, units_holding, units_of
+from .sides import Unit, check_fits, check_in_sight, in_sight, quoted_texts, sides_of, units_holding, units_of
 from .view import View
 
 LINES = 4

@@ -185,9 +185,10 @@ export class HeadWords {
     const share = (mass) => percent(left.mass > 0 ? mass / left.mass : 0);
     const { queries: asking, keys: asked } = this.panel.columns;
     const quiet = [asking, asked].flatMap(({ units, shown }) => shown.filter((place) => units[place].special || units[place].sink));
-    if (quiet.length) said.push("lines of special tokens and sinks are faded until one of these tokens is looked at");
     const { rows, height } = this.panel.size;
     const inSight = Math.floor(height / this.panel.rowHeight);
+    const beyond = rows > inSight ? ", and drawn only between rows in sight," : "";
+    if (quiet.length) said.push(`lines of special tokens and sinks are faded${beyond} until one of these tokens is looked at`);
     if (rows > inSight) said.push(`${inSight} of ${rows} rows are in sight: scroll over them, or click the strip of the whole text`);
     if (faint) said.push(`of the lines in sight the ${thousands(this.most)} strongest are drawn, ${thousands(faint)} are not`);
     if (left.faint)
@@ -199,7 +200,10 @@ export class HeadWords {
     if (left.hiddenMass > 1e-6 * left.mass) said.push(`tokens that are hidden take ${share(left.hiddenMass)}`);
     const { kept } = this.panel.layers.described;
     if (kept !== null) said.push(`each query has its ${kept} largest keys here, all others together take ${share(left.restMass)}`);
-    this.panel.frame.said.textContent = `Opacity is the weight, from 0 to 1, on a ${this.panel.frame.get("root", false) ? "square-root" : "linear"} scale.${said.length ? ` ${said.join("; ")}.`.replace(/^ ./, (start) => start.toUpperCase()) : ""}`;
+    const { layers } = this.panel.layers.described;
+    // where there is nothing to step through, no control names the layer
+    const only = layers.length === 1 ? `Layer ${layers[0]}. ` : "";
+    this.panel.frame.said.textContent = `${only}Opacity is the weight, from 0 to 1, on a ${this.panel.frame.get("root", false) ? "square-root" : "linear"} scale.${said.length ? ` ${said.join("; ")}.`.replace(/^ ./, (start) => start.toUpperCase()) : ""}`;
     const best = lines.reduce((best, line) => (line.weight > (best?.weight ?? 0) ? line : best), null);
     const { queries, keys } = this.panel.columns;
     const words = best

@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from ..record import AttentionRecord, readable
-from .sides import in_sight, sinks_of, token_texts, units_of
+from ..statistics.sinks import sinks_of
+from .sides import in_sight, token_texts, units_of
 from .tables import tidy_table
 from .weights import deflate, pack_array
 

@@ -141,6 +141,7 @@ class ModelGrid {
   #paint() {
     const { layers, heads, palette, side, shown } = this;
     const [cell, density] = [this.#cell, window.devicePixelRatio || 1];
+    const hairline = 1 / density;
     const context = sharp(this.cells, heads.length * cell, layers.length * cell);
     const pixels = Math.round(side * density);
     const picture = pictures(shown.shape, pixels, colourTable(palette.sequential, Boolean(this.frame.get("root", false))));
@@ -148,16 +149,17 @@ class ModelGrid {
     const scene = [];
     this.#rows.forEach((layer, row) =>
       this.#columns.forEach((head, column) => {
-        const [left, top] = [column * cell, row * cell];
+        // the frame stands around the picture: its outermost pixels are the first and the last token, most often special ones
+        const [left, top] = [column * cell + hairline, row * cell + hairline];
         const codes = this.thumbnails.of(shown.codes, shown.name, layer, head);
         if (codes.length) context.putImageData(picture(codes), Math.round(left * density), Math.round(top * density));
         context.strokeStyle = line;
-        context.lineWidth = 1 / density;
-        context.strokeRect(left + 0.5 / density, top + 0.5 / density, side - 1 / density, side - 1 / density);
+        context.lineWidth = hairline;
+        context.strokeRect(left - hairline / 2, top - hairline / 2, side + hairline, side + hairline);
         const value = this.value(layer, head);
         const length = Number.isFinite(value) ? side * Math.min(value / this.largest, 1) : 0;
         context.fillStyle = bar;
-        context.fillRect(left, top + side + 1, length, 2);
+        context.fillRect(left, top + side + hairline + 1, length, 2);
         scene.push({
           layer: layers[layer],
           head: heads[head],
@@ -185,7 +187,9 @@ class ModelGrid {
 
   #say() {
     const { frame, shown, statistic } = this;
-    const [down, across] = shown.block;
+    // what is drawn may be coarser than what travels
+    const pixels = Math.round(this.side * (window.devicePixelRatio || 1));
+    const [down, across] = shown.shape.map((blocks, axis) => Math.ceil(shown.units[axis] / Math.max(Math.min(blocks, pixels), 1)));
     const unit = shown.name.startsWith("words") ? "word" : "token";
     const many = (count) => (count === 1 ? `one ${unit}` : `${count} ${unit}s`);
     const pixel = down * across === 1 ? `one pixel is one weight` : `one pixel is the largest weight from ${many(down)} to ${many(across)}`;

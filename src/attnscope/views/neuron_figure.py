@@ -199,8 +199,11 @@ def _scale(axes: Any, words: str, box: Box, largest: float, *, root: bool) -> No
     draw_outlines(axes, [box], QUIET, 0.4, 0.3)
     where = {"va": "top", "fontsize": 7, "color": QUIET}
     end = f"{largest:.3g}"
-    axes.text(left, bottom + 0.04, f"−{end}", ha="left", **where)
-    axes.text(right, bottom + 0.04, end, ha="right", **where)
+    if text_width(f"−{end}{end}", 7) + GAP <= right - left:
+        axes.text(left, bottom + 0.04, f"−{end}", ha="left", **where)
+        axes.text(right, bottom + 0.04, end, ha="right", **where)
+    else:  # vectors of few dimensions have a short scale
+        axes.text((left + right) / 2, bottom + 0.04, f"±{end}", ha="center", **where)
     axes.text(left, bottom + 0.15, words, ha="left", **where)
 
 

@@ -221,8 +221,9 @@ export class ScoreRows {
       const span = trust.low === undefined || trust.high === undefined ? "" : ` (${trust.low.toFixed(2)} to ${trust.high.toFixed(2)})`;
       about.push(element("span", { className: "quiet trust" }, `trust ${trust.value.toFixed(2)}${span}`.replace(/-/g, "−")));
     }
-    // it has its line from the start, so that nothing moves when another query is asked for
-    const only = rows && map ? null : element("span", { className: "quiet only" });
+    // it has its line from the start, so that nothing moves when another query is asked for; where none can be, it says nothing
+    const chosen = payload.methods.some((method) => method.rows || method.map);
+    const only = (rows && map) || !chosen ? null : element("span", { className: "quiet only" });
     if (only) about.push(only);
     const [end, agreement] = [element("span", { className: "quiet end" }), element("span", { className: "agreement" })];
     const tokens = this.#tokens(shown);

@@ -10,12 +10,9 @@ import torch
 from ..errors import BadInput
 from ..record import AttentionRecord, readable
 from ..record.words import word_groups, word_labels
+from ..statistics.sinks import sinks_of
 from .printing import shorten
 
-SINK = 0.3
-"""A token that takes this share of all attention that could go to it, over all layers and heads, is a sink."""
-FEWEST_ROWS = 4
-"""Rows that must be able to see a token before it is called a sink."""
 DELETE = 0x7F
 TITLE = 60
 """Letters of a text that a page is called by."""
@@ -113,22 +110,6 @@ def title_of(view: str, side: Mapping[str, Any], record: AttentionRecord | None 
 def readout_places(record: AttentionRecord) -> list[int]:
     """Where the answer is read: the strongest positions of the read-out, all of them for a mean."""
     return [int(place) for place in torch.isclose(record.readout, record.readout.max()).nonzero().flatten()]
-
-
-def sinks_of(record: AttentionRecord) -> list[int]:
-    """Key tokens, not marked as special, where attention rests: the first one of most causal models, above all."""
-    queries, keys = record.weights.shape[2:]
-    asked = ~torch.tensor(record.masked_queries)
-    sees = torch.ones(queries, keys, dtype=torch.bool)
-    if record.stack != "cross":
-        sees &= ~torch.eye(queries, dtype=torch.bool)  # a token's attention to itself tells nothing
-    if record.causal:
-        sees = sees.tril()
-    sees &= asked.unsqueeze(-1)
-    received = (record.weights.mean((0, 1)) * sees).sum(0) / sees.sum(0).clamp(min=1)
-    enough = sees.sum(0) >= FEWEST_ROWS
-    large = (received >= SINK) & enough & ~torch.tensor(record.key_special)
-    return [int(position) for position in large.nonzero().flatten()]
 
 
 def _prompt_tokens(record: AttentionRecord) -> int:

@@ -314,7 +314,7 @@ class TracingPanel {
     const threshold = this.frame.get("threshold", 0);
     const said = [
       `${described.readout ? "The top row is the read-out; below it" : "From the top"} layer ${described.layers.at(-1)} down to layer ${described.layers[0]}, on the input tokens.`,
-      `Darkness is on a ${this.frame.get("root", false) ? "square-root" : "linear"} scale that ends with the largest besides the read-out, special tokens and sinks; lines to these are grey.`,
+      `Ink is on a ${this.frame.get("root", false) ? "square-root" : "linear"} scale that ends with the largest besides the read-out, special tokens and sinks; lines to these are grey.`,
     ];
     const mass = (row, units) => this.trace.held(row, this.head(), units).reduce((sum, value) => sum + value, 0);
     // queries that attend to nothing hand nothing on: what they lose is lost, not hidden

@@ -1,5 +1,6 @@
 """The tracing view: attention handed down from the read-out to the input, a dot for each head, layer and token."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -206,6 +207,8 @@ LEAST_PITCH, MOST_PITCH = 0.085, 0.16
 """Inches between two tokens of a panel: upright names of 6 points stay apart."""
 FOLDED_FROM, UNFOLDED = 64, 40
 """Tokens beyond which quiet ones are folded away, and how many stay, as on the screen."""
+FEWEST, TALLEST = 12, 9.0
+"""Tokens that stay at least, so that more panels stand side by side, and the inches of a page that these are to fit."""
 READ = 0.5
 """A token that more of the answer is read from is set aside where a scale ends: it holds most of the last layer."""
 RESTING = 0.3
@@ -230,27 +233,27 @@ def tracing_figure(trace: Trace, state: Mapping[str, Any], width: int | float | 
     every, visible = shown_units(trace.side, state)
     width = width or PAGE
     text_units = [every[place] for place in visible]
-    units = _unfolded(trace, text_units, state)
-    values = _held(trace, units)
     # one head alone is large, as on the screen
     number = trace.heads[0] if len(trace.heads) == 1 else state.get("head")
     chosen = trace.heads.index(number) if number in trace.heads else None
     layer = state["layer"] if state.get("layer") in trace.layers else trace.layers[0]
-    rows = len(values)
+    rows = len(trace.rows)
     row_of_text = rows - 1 - trace.layers.index(layer)
-    panels = [None, *range(len(trace.heads))] if chosen is None else [chosen]
+    panels, heads = ([None, *range(len(trace.heads))], slice(None)) if chosen is None else ([chosen], [chosen])
+    scores = _held(trace, text_units)[row_of_text, heads].mean(0)
+    words = _words(text_units, scores, bool(state.get("root")), width)
+    room = (len(panels), rows, TALLEST - (words[-1].line + 3) * LINE, width)
+    units = _unfolded(trace, text_units, state, _room(*room))
+    values = _held(trace, units)
     columns, pitch = _columns(len(panels), len(units), width)
     row = min(LARGE_ROW, LARGE / rows) if chosen is not None else min(max(pitch, 0.08), 0.13)
     size, longest = (6, SMALL_LONGEST) if chosen is None else (7, LONGEST)
     names = [fit_text(unit.text, longest, size) for unit in units]
     labels = max(text_width(name, size) for name in names) + 0.05
     tall = TITLE + rows * row + labels + GAP / 2
-    heads = slice(None) if chosen is None else [chosen]
-    scores = _held(trace, text_units)[row_of_text, heads].mean(0)
     pinned = _holding(units, state)
     threshold = float(state.get("threshold") or 0.0)
     ink = Ink(_largest(trace, values, units), bool(state.get("root")))
-    words = _words(text_units, scores, ink.root, width)
     text_top = -(-len(panels) // columns) * tall
     height = text_top + (words[-1].line + 3) * LINE
     with drawn_figure(width, height) as figure:
@@ -301,7 +304,16 @@ def _held(trace: Trace, units: Sequence[Unit]) -> Float[Tensor, "row head unit"]
     return torch.stack([trace.rows[..., list(unit.places)].sum(-1) for unit in units], dim=-1)
 
 
-def _unfolded(trace: Trace, units: Sequence[Unit], state: Mapping[str, Any]) -> list[Unit]:
+def _room(panels: int, rows: int, height: float, width: int | float) -> int:
+    """How many tokens of a long text have a column: forty, or fewer where panels so fit side by side on a page."""
+    tall = TITLE + rows * LEAST_PITCH + SMALL_LONGEST + 0.05 + GAP / 2
+    fitting = [min(UNFOLDED, int((width / across - GAP - GUTTER) / LEAST_PITCH)) for across in range(1, panels + 1)]
+    allowed = [units for units in fitting if units >= FEWEST] or fitting[:1]
+    low = (units for across, units in enumerate(allowed, 1) if math.ceil(panels / across) * tall <= height)
+    return next(low, allowed[-1])
+
+
+def _unfolded(trace: Trace, units: Sequence[Unit], state: Mapping[str, Any], room: int) -> list[Unit]:
     """The units that have a column: of a long text those that are pinned and those that hold most anywhere."""
     if len(units) <= FOLDED_FROM:
         return list(units)
@@ -310,7 +322,7 @@ def _unfolded(trace: Trace, units: Sequence[Unit], state: Mapping[str, Any]) -> 
     held = _held(trace, units)
     # the mean over heads is a panel too, but never holds more than one of them
     most = held.amax((0, 1)).numpy()
-    return [units[place] for place in loudest(most, UNFOLDED, _holding(units, state))]
+    return [units[place] for place in loudest(most, room, _holding(units, state))]
 
 
 def _largest(trace: Trace, values: Float[Tensor, "row head unit"], units: Sequence[Unit]) -> float:
