@@ -111,8 +111,9 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
     missing = _missing_sections(record, room)
     if "flow" not in missing:
         # to every token of a long text it takes seconds or minutes: there it is of one pair
-        asked = None if len(record.key_tokens) <= SHORT else []
-        yield FoldedView("How attention gets through the layers: raw, rollout, flow", flow_view(record, queries=asked))
+        targets: list[int] | None = None if len(record.key_tokens) <= SHORT else []
+        flow = flow_view(record, queries=targets)
+        yield FoldedView("How attention gets through the layers: raw, rollout, flow", flow)
     if "tracing" not in missing:
         yield FoldedView("Attention traced down from the read-out", tracing_view(record))
     if missing:

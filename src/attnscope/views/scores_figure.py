@@ -164,7 +164,8 @@ def _arrange(rows: Rows, texts: Sequence[str], state: Mapping[str, Any], width: 
 def _loudness(rows: Rows) -> np.ndarray:
     """How high each token stands on the scale of any method, from 0 to 1."""
     shares = [[abs(row.scale.share(float(score))) for score in row.scores] for row in rows.rows]
-    return np.nan_to_num(np.array(shares, dtype=np.float64)).max(0)
+    loudest: np.ndarray = np.nan_to_num(np.array(shares, dtype=np.float64)).max(0)
+    return loudest
 
 
 def _laid_out(
