@@ -65,7 +65,7 @@ def test_words_of_like_use_are_near_and_a_file_gives_them_back(tmp_path: Path) -
     dice = random.Random(0)
     kinds = [[f"{kind}{number}" for number in range(10)] for kind in ("animal", "verb", "food")]
     read = [[dice.choice(kind) for kind in kinds] for _ in range(2000)]
-    vectors = train_vectors(read, 8, "made-up texts")
+    vectors = train_vectors(read, 8)
     assert train_vectors(read, 8).table.equal(vectors.table)
     file = write_vectors(tmp_path / "made.txt.gz", vectors)
     assert write_vectors(tmp_path / "again.txt.gz", vectors).read_bytes() == file.read_bytes()

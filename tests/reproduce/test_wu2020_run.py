@@ -9,6 +9,7 @@ import pytest
 
 from attnscope.errors import BadInput
 from attnscope.lab.data.story import PARTS
+from attnscope.lab.word_vectors import word_vectors
 from attnscope.reproduce import read_claims
 from attnscope.reproduce.experiment import Attempt
 from attnscope.reproduce.wu2020 import reproduce_wu2020, stages
@@ -65,6 +66,7 @@ def begun(folder: Path, **options: object) -> Attempt:
     """A trial whose data are read, before its first stage."""
     attempt = Attempt(folder, "smoke", SCALES["smoke"], Options(**options), ())
     stages.prepare(attempt)
+    attempt.results["vectors"] = stages.find_vectors(attempt)
     return attempt
 
 
@@ -121,12 +123,25 @@ def test_where_send_is_given_its_claims_are_judged(tmp_path):
 def test_with_softmax_the_gradient_is_that_of_the_predicted_class(tmp_path):
     attempt = begun(tmp_path, probabilities="softmax")
     attempt.scale = replace(attempt.scale, epochs=1)
-    model, run = stages.run_sentence_seed(attempt, 1)
+    ((model, run),) = stages.run_sentences(attempt)
     assert model.settings.probabilities == "softmax"
     assert "gradient_of_sum" not in run.study.methods
     claim = {claim.id: claim for claim in reproduce_wu2020.judge(Evidence((run,), ()))}["gradient-not-quadratic-sst"]
     row = run.regression("gradient_of_prediction")
     assert f"t {row['b2_t']:.2f}" in claim.here
+
+
+def test_vectors_of_the_papers_width_are_made_once(tmp_path, monkeypatch):
+    dice = np.random.default_rng(0)
+    words = np.array([f"word{number}" for number in range(320)])
+    read = [dice.choice(words, 9).tolist() for _ in range(900)]
+    monkeypatch.setattr(stages, "_vector_texts", lambda _data: iter(read))
+    monkeypatch.setattr(stages, "is_toy", lambda _attempt: False)
+    made = begun(tmp_path, vectors="trained-300")["vectors"]
+    found = word_vectors(made, words.tolist())
+    assert (len(found.words), found.width) == (320, 300)
+    monkeypatch.setattr(stages, "_vector_texts", lambda _data: pytest.fail("they were made before"))
+    assert begun(tmp_path, vectors="trained-300")["vectors"] == made
 
 
 def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path):
@@ -138,4 +153,6 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(tmp_path):
         reproduce_wu2020(tmp_path / "send", send=tmp_path / "nowhere")
     with pytest.raises(BadInput, match="Probabilities are made by sigmoid or softmax"):
         reproduce_wu2020(tmp_path / "loss", probabilities="hinge")
+    with pytest.raises(BadInput, match="no engine 'gpus'"):
+        reproduce_wu2020(tmp_path / "engine", engine="gpus")
     assert not any(tmp_path.iterdir())

@@ -91,7 +91,7 @@ def main_axes(matrix: sparse.csr_array, width: int, seed: int = 0) -> Float64[np
     return left * np.sqrt(values)
 
 
-def train_vectors(texts: Iterable[Sequence[str]], width: int = 300, source: str = "texts") -> WordVectors:
+def train_vectors(texts: Iterable[Sequence[str]], width: int = 300) -> WordVectors:
     """The vectors of all words that stand in the texts often enough."""
     counts = count_neighbours(texts)
     if len(counts.words) <= width:
@@ -100,8 +100,8 @@ def train_vectors(texts: Iterable[Sequence[str]], width: int = 300, source: str 
         )
     table = main_axes(positive_information(counts.pairs), width)
     table = table * (LIKE_GLOVE / np.sqrt((table**2).mean()))
-    told = f"The word vectors were made here of {source}, {width} dimensions, and are not trained further."
-    return WordVectors(counts.words, torch.from_numpy(table).float(), told)
+    source = f"The word vectors were made here of which words stand near each other, {width} dimensions."
+    return WordVectors(counts.words, torch.from_numpy(table).float(), source)
 
 
 def write_vectors(path: Path, vectors: WordVectors) -> Path:

@@ -5,7 +5,7 @@ from ..experiment import Experiment
 from . import claims
 from .figures import report_of
 from .paper import SCALES, TITLE, Options
-from .stages import evidence_of, prepare, run_sentences, run_stories
+from .stages import TRAINED, VECTOR_TEXTS, evidence_of, find_vectors, prepare, run_sentences, run_stories
 
 reproduce_wu2020 = Experiment(
     name="wu2020",
@@ -13,11 +13,15 @@ reproduce_wu2020 = Experiment(
     scales=SCALES,
     options=Options,
     prepare=prepare,
-    stages={"sentences": run_sentences, "stories": run_stories},
+    stages={"vectors": find_vectors, "sentences": run_sentences, "stories": run_stories},
     evidence=evidence_of,
     rules=rules_in(claims),
     report=report_of,
-    needs=("sst:train", "sst:dev", "sst:test", "warriner:all"),
+    needs=(
+        *("sst:train", "sst:dev", "sst:test", "warriner:all"),
+        *("imdb:train", "imdb:val", "imdb:test", "wikitext2:valid", "wikitext2:test"),
+    ),
+    spares=lambda given: () if given.get("vectors") == TRAINED else VECTOR_TEXTS,
     replaces={"corpus": ("sst",), "lexicon": ("warriner",)},
     packages={"statsmodels": "attnscope[lexicon]"},
     takes={"cpu": "some 35 minutes on two cores"},

@@ -45,7 +45,7 @@ SCALES = {
         stories_per_step=5,
         settings={"layers": 2, "heads": 2, "head_width": 8, "width": 16},
     ),
-    "cpu": Scale(seeds=(1, 2), epochs=15, patience=5, sentences_per_step=50, story_epochs=40, story_patience=10),
+    "cpu": Scale(epochs=100, patience=15, story_epochs=40, story_patience=10),
     "paper": Scale(),
 }
 
@@ -56,7 +56,11 @@ class Options:
 
     corpus: Annotated[str | None, "A folder laid out like SST, in place of it."] = None
     send: Annotated[Path | None, "The folder of SEND, which its authors give on request."] = None
-    vectors: Annotated[str | None, "Word vectors: a GloVe file, glove-50 (the package) or scratch."] = None
+    vectors: Annotated[
+        str | None,
+        "Word vectors: a GloVe file, glove-50 (the package), trained-300 (made of IMDB and wikitext) or scratch.",
+    ] = None
     lexicon: Annotated[str | None, "What raters say of words: warriner, vader or a file."] = None
     probabilities: Annotated[str, "How classes are learned: sigmoid as in the authors' code, or softmax."] = "sigmoid"
+    engine: Annotated[str, "local, or cores or ray, which spread the models to train over workers."] = "local"
     data: Annotated[Path | None, "Where the data sets are, before $ATTNSCOPE_DATA."] = None

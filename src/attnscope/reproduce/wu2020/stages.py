@@ -1,7 +1,8 @@
 """The stages of the experiment, each kept in a folder of its own: a model for each seed, and what its words get."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,17 @@ import pandas as pd
 
 from ...attribution.layerwise_tracing import trace_down
 from ...capture import InstrumentedModel
+from ...corpora import CORPORA, dataset_file
+from ...engine import engine
 from ...evaluation import LexiconStudy, lexicon
 from ...evaluation.lexicons import Lexicon
+from ...lab.cooccurrence import train_vectors, treebank_words, write_vectors
+from ...lab.data.labelled import read_data_set
 from ...lab.models import SentimentTransformer
 from ...lab.models.sentiment import Settings
 from ...lab.sentiment_training import SST5, accuracy, train_sentiment
 from ...progress import items_done
+from ...syntax.lines import numbered_lines
 from ..evenness import evenness
 from ..experiment import Attempt
 from .claims import GRADIENT, OF_CLASS, TRACING, Evidence, SeedRun
@@ -24,7 +30,9 @@ from .paper import Options, Scale
 from .stories import STORIES, StoryModel, mean_concordance
 
 METHODS = (TRACING, GRADIENT, OF_CLASS, "rollout", "flow", "raw")
-LEXICON, SCRATCH = "warriner", "scratch"
+LEXICON, SCRATCH, TRAINED = "warriner", "scratch", "trained-300"
+VECTOR_TEXTS = ("imdb", "wikitext2")
+"""What vectors of the paper's width are made of, since GloVe's of 300 dimensions cannot be had everywhere."""
 
 
 def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
@@ -34,6 +42,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         toy=attempt.scale.toy, corpus=options.corpus, lexicon=options.lexicon or LEXICON, data=options.data
     )
     stories = stories_of(read, options.send, toy=attempt.scale.toy)
+    engine(options.engine)  # which refuses a wrong name
     Settings(**_settings(attempt))  # so that a wrong one is refused before anything is written
     attempt.results |= {"sentences read": read, "stories read": stories}
     return {
@@ -55,32 +64,71 @@ def _settings(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
     return {**attempt.scale.settings, "probabilities": attempt.options.probabilities}
 
 
-def _vectors(attempt: Attempt[Scale, Options]) -> str | None:
+def find_vectors(attempt: Attempt[Scale, Options]) -> str | None:
+    """What words are read as: what was chosen, which is made first where it is to be made here."""
+    if is_toy(attempt):
+        return SCRATCH
     chosen: str | None = attempt.options.vectors
-    return SCRATCH if is_toy(attempt) else chosen
+    if chosen != TRAINED:
+        return chosen
+    path = attempt.folder / "vectors" / f"{'-'.join(VECTOR_TEXTS)}-300.txt.gz"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        write_vectors(path, train_vectors(_vector_texts(attempt.options.data), 300))
+    return str(path)
+
+
+def _vector_texts(data: Path | None) -> Iterator[list[str]]:
+    """The words of all film reviews and articles that are here, labelled or not."""
+    for split in CORPORA["imdb"].files:
+        yield from (treebank_words(review.text.replace("<br />", " ")) for review in read_data_set("imdb", split, data))
+    for split in CORPORA["wikitext2"].files:
+        yield from (line.lower().split() for _, line in numbered_lines(dataset_file("wikitext2", split, data)))
 
 
 def run_sentences(attempt: Attempt[Scale, Options]) -> list[tuple[SentimentTransformer, SeedRun]]:
     """The model of each seed for sentences, trained now or before, and what was measured on it."""
-    return [run_sentence_seed(attempt, seed) for seed in attempt.scale.seeds]
+    scale, sentences = attempt.scale, attempt["sentences read"]
+    train = partial(
+        _train_seed, attempt.folder, scale, sentences.splits, sentences.name, attempt["vectors"], _settings(attempt)
+    )
+    for _ in engine(attempt.options.engine)(partial(partial, train), enumerate(scale.seeds)):
+        pass  # each has its own folder
+    return [measure_sentence_seed(attempt, seed) for seed in scale.seeds]
 
 
-def run_sentence_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[SentimentTransformer, SeedRun]:
-    """The probabilities of softmax always sum to one: their sum has no gradient, and only one class has."""
-    scale, folder = attempt.scale, attempt.folder
-    sentences: Sentences = attempt["sentences read"]
-    place = folder / "models" / f"seed-{seed}"
+def _place(folder: Path, seed: int) -> Path:
+    return folder / "models" / f"seed-{seed}"
+
+
+def _train_seed(
+    folder: Path,
+    scale: Scale,
+    splits: Mapping[str, Any],
+    source: str,
+    vectors: str | None,
+    settings: Mapping[str, Any],
+    seed: int,
+) -> None:
+    """One model for sentences, trained into its folder, or as far as it got there."""
+    place = _place(folder, seed)
     train_sentiment(
         place,
-        replace(SST5, epochs=scale.epochs, patience=scale.patience, size=scale.sentences_per_step or SST5.size),
-        lambda: sentences.splits,
-        sentences.name,
-        vectors=_vectors(attempt),
+        replace(SST5, epochs=scale.epochs, patience=scale.patience, size=scale.sentences_per_step),
+        lambda: splits,
+        source,
+        vectors=vectors,
         seed=seed,
         resume=place.exists(),
-        settings=_settings(attempt),
+        settings=settings,
     )
-    model = SentimentTransformer.load(place)
+
+
+def measure_sentence_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[SentimentTransformer, SeedRun]:
+    """The probabilities of softmax always sum to one: their sum has no gradient, and only one class has."""
+    folder = attempt.folder
+    sentences: Sentences = attempt["sentences read"]
+    model = SentimentTransformer.load(_place(folder, seed))
     summed = model.settings.probabilities == "sigmoid"
     methods = [name for name in METHODS if summed or name != GRADIENT]
     test = sentences.splits["test"]
@@ -104,7 +152,7 @@ def run_story_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[Sentime
         replace(STORIES, epochs=scale.story_epochs, patience=scale.story_patience, size=scale.stories_per_step),
         lambda: stories.splits,
         stories.name,
-        vectors=_vectors(attempt),
+        vectors=attempt["vectors"],
         seed=seed,
         resume=place.exists(),
         settings=scale.settings,
