@@ -54,11 +54,13 @@ def tables() -> dict[str, pd.DataFrame]:
     entropy = entropy.drop(columns="signed").assign(evenness=0.5, rows=100.0, rows_share=0.8)
     far = (distance["layer"] == 11) & (distance["head"] == 11)
     entropy.loc[far, "value"] = 0.41
+    entropy.loc[entropy["layer"] < 2, "value"] += 0.6
     distance.loc[far, "value"] = 14.2
     alignment = every(direction=DIRECTIONS, relation=["any", "nsubj"])
     alignment = alignment.merge(distance[["layer", "head", "value"]], on=["layer", "head"])
     alignment["value"] = 0.3 - 0.02 * alignment["value"]
     variability = every().assign(value=0.3, sentences=90.0)
+    variability.loc[variability["layer"] < 2, "value"] = 0.2
     patterns = every(pattern=PATTERNS).assign(value=0.05, chance=0.03)
     previous = (4, 11)
     for table in (alignment, variability, patterns):
@@ -74,7 +76,7 @@ def tables() -> dict[str, pd.DataFrame]:
     kinds["value"] = 0.05 + 0.002 * np.where(rises, kinds["layer"], -kinds["layer"])
     null = every().assign(value=0.58)
     null.loc[null["layer"] < 2, "value"] = 0.05
-    null.loc[(null["layer"] == 10) & (null["head"] < 2), "value"] = 0.98
+    null.loc[(null["layer"] == 10) & (null["head"] >= 10), "value"] = 0.98
     distances = np.arange(1, 19)
     linked = np.round(4_200 * distances**-1.2)
     curve = pd.DataFrame({"distance": distances, "value": linked / 10_000, "error": 0.001})

@@ -12,12 +12,16 @@ from .measures import (
     AT_REST,
     AWAKE,
     EITHER,
+    RESTING,
+    behind_the_first,
     both,
     correlation,
     curve_of,
     depth_of,
     deviation,
+    difference,
     figure,
+    first,
     head_name,
     heads_of,
     last,
@@ -30,7 +34,6 @@ FACTOR = 1.5
 """What rough size means."""
 CERTAIN = 0.001
 LOW_ENTROPY = 0.25
-ALMOST_ALL = 0.97
 LEAST_ROWS = 100
 """An entropy over fewer rows than this is not known: such a head rests nearly always."""
 INTERVAL = "95%, heads drawn again"
@@ -158,6 +161,80 @@ def far_but_sharp(survey: Survey) -> Finding:
     return found
 
 
+# The first layers (sections 5.3.2 and 5.3.3, Figures 10 to 12).
+
+
+@claim(
+    "first-layers-by-position",
+    rule="the mean variability of the heads in the first sixth of the layers is below that of the others, and so is "
+    "95% of the difference when the heads are drawn again",
+    paper="many heads in the initial layers (Fig. 10)",
+    post_hoc=True,
+)
+def first_layers_vary_little(survey: Survey) -> Finding:
+    """Heads in the first layers look by position rather than by content: they vary little."""
+    heads = heads_of(survey, "variability")
+    early = heads["layer"].isin(first(depth_of(survey), 6))
+    ours, others = (heads.loc[chosen, "value"].to_numpy(dtype=float) for chosen in (early, ~early))
+    found, (low, high) = difference(ours, others)
+    return Finding(
+        f"{ours.mean():.3f} in {layer_names(first(depth_of(survey), 6))}, {others.mean():.3f} in the others",
+        high < 0,
+        f"The difference is {found:.3f}, {low:.3f} to {high:.3f} when the heads are drawn again.",
+        Effect("variability of the first layers less that of the others", found, low, high, INTERVAL),
+        {"heads": len(heads)},
+    )
+
+
+MANY, BROAD = 0.5, 0.75
+
+
+@claim(
+    "first-layers-broad",
+    rule="at least half of the heads in the first sixth of the layers are in the highest quarter by entropy; "
+    + FEW_ROWS,
+    paper="many heads in layers 0 and 1 (Fig. 12)",
+    post_hoc=True,
+)
+def first_layers_are_broad(survey: Survey) -> Finding:
+    """Many heads in the first layers have high entropy."""
+    heads = _known_entropy(survey)
+    layers = first(depth_of(survey), 6)
+    early = heads["layer"].isin(layers)
+    if not early.any():
+        raise Unmeasured(f"No head in {layer_names(layers)} has an entropy that is known.")
+    broad = heads["value"] >= heads["value"].quantile(BROAD)
+    share = float(broad[early].mean())
+    return Finding(
+        f"{int(broad[early].sum())} of {int(early.sum())} heads in {layer_names(layers)} ({share:.2f})",
+        share >= MANY,
+        f"Their mean is {heads.loc[early, 'value'].mean():.2f} nats, that of the others "
+        f"{heads.loc[~early, 'value'].mean():.2f}.",
+        Effect("share of the first layers' heads in the highest quarter", share),
+        {"heads": len(heads)},
+    )
+
+
+@claim(
+    "first-layers-reach-further",
+    rule="the mean distance (ratio of sums over the heads of a layer) over the first sixth of the layers is above that "
+    "over the quarter behind it",
+    paper="layers 0 and 1 above layers 2–4 (Fig. 11)",
+    post_hoc=True,
+)
+def first_layers_reach_further(survey: Survey) -> Finding:
+    """The first layers reach further than those right behind them."""
+    layers, depth = layers_of(survey, "distance"), depth_of(survey)
+    ours, others = (mean_over(layers, chosen) for chosen in (first(depth, 6), behind_the_first(depth)))
+    return Finding(
+        f"{ours:.2f} tokens in {layer_names(first(depth, 6))}, {others:.2f} in {layer_names(behind_the_first(depth))}",
+        ours > others,
+        "",
+        Effect("distance in the first layers over that in those behind them", ours / others),
+        {"layers": len(layers), "sentences": int(survey.card["sentences"])},
+    )
+
+
 # One head that looks at the previous token (section 5.3.2).
 
 
@@ -201,6 +278,7 @@ def previous_token_head(survey: Survey) -> Finding:
 
 NULLS = {
     "first": "Null attention is attention to the first token.",
+    "sinks": "Null attention is here attention to the first token and to tokens that many heads rest on.",
     "special": "Null attention is here attention to the special tokens, on which such a model rests.",
     "none": "Nothing was left out as null attention; this is attention to the first token.",
 }
@@ -233,7 +311,7 @@ def null_attention_is_large(survey: Survey) -> Finding:
 def some_heads_rest(survey: Survey) -> Finding:
     """Some heads rest almost all their attention."""
     heads = heads_of(survey, "null_attention")
-    above = heads[heads["value"] > ALMOST_ALL]
+    above = heads[heads["value"] > RESTING]
     best = heads.loc[heads["value"].idxmax()]
     return Finding(
         f"{len(above)} of {len(heads)} heads; the most is {figure(best['value'], best['error'])} at {head_name(best)}",

@@ -38,9 +38,10 @@ HOW = (
     "Equations 3 to 6 are ratios of sums over the corpus. Every piece of a word has its tag and its relations; pieces "
     "of one word are not linked. Figures by layer are ratios of sums over the heads of the layer; the tables have the "
     "mean of the heads beside them. Standard errors (±) come from leaving out one group of sentences at a time. Layers "
-    "and heads count from zero. Where the paper speaks of layers by number, the rule is in terms of depth: its last "
-    "three of 12 layers are the last quarter. Figures 1 to 3 of the paper are views of a single text and are not part "
-    "of this."
+    "and heads count from zero. Heads that give more than 97% of their attention to null tokens are left out of every "
+    "claim but those on null attention. Where the paper speaks of layers by number, the rule is in terms of depth: "
+    "its last three of 12 layers are the last quarter. Figures 1 to 3 of the paper are views of a single text and are "
+    "not part of this."
 )
 
 
