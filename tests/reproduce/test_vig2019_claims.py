@@ -271,6 +271,16 @@ def test_a_head_with_hardly_a_row_left_decides_nothing(claim, head, paper_tables
     assert one_claim(claim, survey_from(paper_tables)).holds is True
 
 
+def test_heads_on_one_token_of_each_sentence_decide_nothing_of_a_tag(paper_tables, survey_from):
+    speech = paper_tables["part_of_speech"].assign(one_token=0.3, one_token_chance=0.2)
+    tables = paper_tables | {"part_of_speech": speech}
+    assert one_claim("det-heads-shallow", survey_from(tables)).holds is True
+    speech.loc[speech["layer"] < 3, "one_token"] = 0.7
+    found = one_claim("det-heads-shallow", survey_from(tables))
+    assert found.holds is None
+    assert found.note.startswith("5 of the 5 give the share of DET to one token of each sentence")
+
+
 def test_effects_are_the_figures(paper_tables, survey_from):
     claims = {claim.id: claim for claim in reproduce_vig2019.judge(survey_from(paper_tables))}
     assert all(claim.effect is not None and claim.n for claim in claims.values())

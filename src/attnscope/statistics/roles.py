@@ -158,13 +158,19 @@ def _broad(table: pd.DataFrame) -> pd.DataFrame:
     return _named(even, BROAD, evidence, pd.Series(LEAST_GAIN, index=chosen.index))
 
 
+def is_of_one_token(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Where a head's share of a part of speech is that of one token in each sentence, rather than of all that have it.
+
+    As for relations, a small gain says nothing: where hardly a sentence has two of a tag, one has nearly all anyway.
+    """
+    beyond_its_due = table["one_token"] - table["one_token_chance"]
+    return (beyond_its_due >= LEAST_GAIN) & (beyond_its_due >= MOST * (1 - table["one_token_chance"]))
+
+
 def _tags(table: pd.DataFrame) -> pd.DataFrame:
     mean = table.groupby(["direction", "tag"])["value"].transform("mean")
     enough = (table["value"] >= TAG_SHARE) & (table["value"] >= TAG_LIFT * table["chance"])
-    # as for relations, a small gain says nothing: where hardly a sentence has two of a tag, one has nearly all anyway
-    beyond_its_due = table["one_token"] - table["one_token_chance"]
-    single = (beyond_its_due >= LEAST_GAIN) & (beyond_its_due >= MOST * (1 - table["one_token_chance"]))
-    chosen = table.assign(mean=mean)[enough & ~single]
+    chosen = table.assign(mean=mean)[enough & ~is_of_one_token(table)]
     words = chosen["tag"].map(lambda tag: TAG_NAMES.get(tag, tag))
     evidence = [
         f"{row.value:.0%} of its attention, sinks left out, goes {row.direction} {TAG_NAMES.get(row.tag, row.tag)}"
