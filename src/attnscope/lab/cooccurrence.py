@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int64
 from scipy import sparse
+from scipy.sparse.linalg import svds
 
 from ..errors import BadInput
 from ..files import written_atomically
@@ -83,12 +84,13 @@ def positive_information(pairs: sparse.csr_array, smoothing: float = SMOOTHING) 
     return sparse.csr_array(kept, shape=pairs.shape)
 
 
-def main_axes(matrix: sparse.csr_array, width: int, seed: int = 0) -> Float64[np.ndarray, "word width"]:
-    """The left singular vectors of the largest values, each times the root of its value."""
-    from sklearn.utils.extmath import randomized_svd
-
-    left, values, _ = randomized_svd(matrix, width, n_iter=5, random_state=seed)
-    return left * np.sqrt(values)
+def main_axes(matrix: sparse.csr_array, width: int) -> Float64[np.ndarray, "word width"]:
+    """The left singular vectors of the largest values times the roots of their values, signed so that the largest is positive."""
+    # a start that is always the same, and that no axis is at right angles to
+    left, values, _ = svds(matrix, width, v0=np.ones(min(matrix.shape)))
+    left, values = left[:, ::-1], values[::-1]
+    largest = left[np.abs(left).argmax(0), np.arange(width)]
+    return left * np.sign(largest) * np.sqrt(values)
 
 
 def train_vectors(texts: Iterable[Sequence[str]], width: int = 300) -> WordVectors:
