@@ -85,7 +85,7 @@ def positive_information(pairs: sparse.csr_array, smoothing: float = SMOOTHING) 
 
 
 def main_axes(matrix: sparse.csr_array, width: int) -> Float64[np.ndarray, "word width"]:
-    """The left singular vectors of the largest values times the roots of their values, signed so that the largest is positive."""
+    """The singular vectors of the largest values, times the roots of these; the largest number of each is positive."""
     # a start that is always the same, and that no axis is at right angles to
     left, values, _ = svds(matrix, width, v0=np.ones(min(matrix.shape)))
     left, values = left[:, ::-1], values[::-1]
