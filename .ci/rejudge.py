@@ -1,12 +1,14 @@
 """Judge the committed reproductions again, from the tables that are committed with them, and write their verdicts anew.
 
 `python .ci/rejudge.py` needs no model and no data. A claim whose evidence is not among the tables (single words, single
-sentences) keeps what its run found; figures that can be drawn from the tables are drawn anew; all else stays as it is.
+sentences) keeps what its run found, and one that is newer than the run has no verdict and says that it was not run;
+figures that can be drawn from the tables are drawn anew; all else stays as it is.
 """
 
+import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,16 +25,21 @@ from attnscope.reproduce.document import Block, Document, Figure, Paragraph, esc
 from attnscope.reproduce.snell2021 import figures as snell_figures
 from attnscope.reproduce.snell2021.claims import Evidence as SnellEvidence
 from attnscope.reproduce.sun2020 import figures as sun_figures
-from attnscope.reproduce.sun2020.claims import Evidence as SunEvidence
+from attnscope.reproduce.sun2020.evidence import Evidence as SunEvidence
+from attnscope.reproduce.sun2020.evidence import signs_of
+from attnscope.reproduce.sun2020.sign_claims import MADE_UP
+from attnscope.reproduce.sun2020.stages import curves
+from attnscope.reproduce.sun2020.words import PRODUCT
 from attnscope.reproduce.vig2019 import figures as vig_figures
-from attnscope.reproduce.vig2019.measures import AWAKE
-from attnscope.reproduce.writing import FIGURES, REPORT, _draw
+from attnscope.reproduce.writing import FIGURES, REPORT, draw_figure
 from attnscope.reproduce.wu2020.claims import Evidence as WuEvidence
 from attnscope.reproduce.wu2020.claims import SeedRun
 from attnscope.surveying import Survey
 
 REPRODUCTIONS = Path(__file__).parents[1] / "docs" / "reproductions"
 Tables = dict[str, pd.DataFrame]
+NOT_RUN = "Not run at this size"
+"""What is said of a claim that is newer than the run, and that its tables cannot decide."""
 
 
 class NotKept:
@@ -57,9 +64,33 @@ def of_snell2021(tables: Tables) -> SnellEvidence:
 
 
 def of_sun2020(tables: Tables) -> SunEvidence:
-    """Accuracies and made-up sentences, no single words."""
+    """Accuracies, made-up sentences and how kinds of words compare, no single words.
+
+    Where the signs along training are not kept, those at the end are.
+    """
     words = pd.DataFrame(columns=["data", "variant", "scaling", "seed", "penalty"])
-    return SunEvidence(tables["table_2"], words, tables["made_up"], tables["skewed"])
+    compared = tables["comparisons"]
+    if PRODUCT not in compared:
+        keys = list(words)
+        products = tables["table_2"].assign(**{PRODUCT: lambda rows: rows[PRODUCT].map(_one_product)})
+        compared = compared.merge(products[[*keys, PRODUCT]], on=keys, how="left")
+    signs = tables.get("signs")
+    if signs is None:
+        ends = tables["made_up"][tables["made_up"]["penalty"] == 0].to_dict("records")
+        rows = [
+            {"run": f"data {end['set']}, seed {end['seed']}", **row}
+            for end in ends
+            for row in curves([{"probe": "end", **end}])
+        ]
+        signs = signs_of(pd.DataFrame(rows), MADE_UP)
+    kept = {"scores": tables["scores"], "comparisons": compared}
+    return SunEvidence(tables["table_2"], words, tables["made_up"], tables["skewed"], signs, kept)
+
+
+def _one_product(written: str) -> float:
+    """V·W as a table of runs has it: in brackets, and of several classes nothing that could be told apart."""
+    found = json.loads(written)
+    return float(found[0]) if len(found) == 1 else float("nan")
 
 
 def of_wu2020(tables: Tables) -> WuEvidence:
@@ -139,7 +170,7 @@ def drawn_of_vig2019(evidence: Survey) -> Iterator[Block]:
 
 def drawn_of_snell2021(evidence: SnellEvidence) -> Iterator[Block]:
     """All."""
-    yield from snell_figures._figures(evidence.tables)  # noqa: SLF001 - what the report has
+    yield from snell_figures.figure_blocks(evidence.tables)
 
 
 def drawn_of_abnar2020(evidence: AbnarEvidence) -> Iterator[Block]:
@@ -174,10 +205,11 @@ def judge_again(paper: str, evidence: Any, kept: dict[str, Claim]) -> tuple[list
     claims, stand = [], 0
     for rule in EXPERIMENTS[paper].rules:
         found, old = rule.claim(evidence), kept.get(rule.id)
-        if found.here == NOTHING and old is not None:
-            stand += old.here != NOTHING
-            note = found.note if old.here == NOTHING else old.note
-            found = replace(found, here=in_percent(rule.id, old.here), holds=old.holds, note=note)
+        if found.here == NOTHING and (old is None or old.note.startswith(NOT_RUN)):
+            found = replace(found, note=f"{NOT_RUN}. {found.note}")
+        elif found.here == NOTHING and old is not None and old.here != NOTHING:
+            stand += 1
+            found = replace(found, here=in_percent(rule.id, old.here), holds=old.holds, note=old.note)
         claims.append(found)
     return claims, stand
 
@@ -208,7 +240,7 @@ def replaced(report: str, heading: str, blocks: list[Block]) -> str:
 def redrawn(report: str, folder: Path, figure: Figure) -> str:
     """The report with this figure drawn anew."""
     old = [path for path in (folder / FIGURES).glob(f"{figure.name}.*") if path.suffix in (".svg", ".png")]
-    new = _draw(figure.plot, folder / FIGURES / figure.name)
+    new = draw_figure(figure.plot, folder / FIGURES / figure.name)
     for path in old:
         if path != new:
             path.unlink()
@@ -222,18 +254,34 @@ def redrawn(report: str, folder: Path, figure: Figure) -> str:
 # Comparisons of several runs, whose tables are not kept: their figures stand in the comparison itself.
 
 
-def compare_again(folder: Path) -> None:
+RUN_OF_THE_REPORT = "SmolLM2, EWT"
+"""The run in a comparison whose tables are kept: those of the paper's own page."""
+OLDER = "The rule has changed since, and the tables of this run are not kept."
+
+
+def compare_again(folder: Path, of_report: Sequence[Claim]) -> None:
     """Read each run's figures in a comparison, take the verdicts away that today's rules do not give, and compare."""
     report = (folder / REPORT).read_text(encoding="utf-8")
     rules = {rule.id: rule for rule in EXPERIMENTS["vig2019"].rules}
     runs: dict[str, list[Claim]] = {}
     for name, rule in rules.items():
-        section = report.split(f"\n### {name}\n", 1)[1].split("\n##", 1)[0]
+        _, _, behind = report.partition(f"\n### {name}\n")
+        if not behind:
+            newer = (name, rule.statement, rule.paper, NOTHING, None, f"{NOT_RUN}. Its tables are not kept.")
+            for of_run in runs.values():
+                of_run.append(Claim(*newer, rule.kind, rule.post_hoc))
+            continue
+        section = behind.split("\n##", 1)[0]
+        said = re.sub(r"\\(.)", r"\1", section.strip().partition("\n")[0])
         rows = [_cells(line) for line in section.splitlines() if line.startswith("| ")][3:]
         for run, here, verdict, note in rows:
             holds = {"holds": True, "does not hold": False}.get(re.sub(r"\*\*|</?strong>", "", verdict))
             found = Claim(name, rule.statement, rule.paper, here, holds, note, rule.kind, rule.post_hoc)
-            runs.setdefault(run, []).append(_by_todays_rule(found))
+            if said != rule.statement and here != NOTHING:
+                found = replace(found, holds=None, note=f"{OLDER} {note}".strip())
+            runs.setdefault(run, []).append(found)
+    if RUN_OF_THE_REPORT in runs:
+        runs[RUN_OF_THE_REPORT] = list(of_report)
     links = [_cells(line)[2] for line in report.split("## Which claims")[0].splitlines() if line.startswith("| ")][2:]
     figures = re.search(r"\n\n(!\[.*?)\n## The figures\n", report, re.DOTALL)
     with tempfile.TemporaryDirectory() as temporary:
@@ -257,20 +305,8 @@ def _cells(line: str) -> list[str]:
     return [re.sub(r"\\(.)", r"\1", cell).strip() for cell in cells]
 
 
-def _by_todays_rule(claim: Claim) -> Claim:
-    """A verdict that rests on a head with hardly a row left is none, and links within reach are a share."""
-    left = re.search(r"It rests on (\d+)% of the rows", claim.note)
-    if claim.id == "far-but-sharp-head" and left is not None and int(left[1]) < 100 * AWAKE:
-        said = f"The head has {left[1]}% of its rows left. "
-        return replace(claim, holds=None, note=said + claim.note.replace(said, ""))
-    here = re.sub(r"(\d+\.\d)% within", lambda found: f"{float(found[1]) / 100:.3f} of the links within", claim.here)
-    return replace(claim, here=here)
-
-
 def main() -> None:
     """All five, and the two comparisons of vig2019."""
-    for name in ("comparison", "genres"):
-        compare_again(REPRODUCTIONS / "vig2019" / name)
     for paper, (evidence_of, drawn_of) in PAPERS.items():
         folder = REPRODUCTIONS / paper
         tables = {path.stem: pd.read_csv(path) for path in sorted((folder / "tables").glob("*.csv"))}
@@ -295,6 +331,9 @@ def main() -> None:
         for name, before, after in changed:
             if before is not after:
                 print(f"{paper} {name}: {before} -> {after}")
+    of_report = read_claims(REPRODUCTIONS / "vig2019")
+    for name in ("comparison", "genres"):
+        compare_again(REPRODUCTIONS / "vig2019" / name, of_report)
 
 
 if __name__ == "__main__":

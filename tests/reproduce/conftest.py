@@ -164,7 +164,7 @@ def draw_from(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
             stem.parent.mkdir(exist_ok=True)
             return Path(shutil.copy(there, stem.parent))
 
-        monkeypatch.setattr("attnscope.reproduce.writing._draw", copied)
+        monkeypatch.setattr("attnscope.reproduce.writing.draw_figure", copied)
 
     return take
 

@@ -8,15 +8,22 @@ import pandas as pd
 import pytest
 from scipy.stats import mannwhitneyu
 
+from attnscope.reproduce.claims import Claim
 from attnscope.reproduce.sun2020 import reproduce_sun2020
-from attnscope.reproduce.sun2020.claims import Evidence
+from attnscope.reproduce.sun2020.evidence import SIGNS, Evidence, signs_of
 from attnscope.reproduce.sun2020.paper import PENALTIES, SCALINGS, TITLES, VARIANTS, accuracy_in_paper
 from attnscope.reproduce.sun2020.words import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, rank_sum
 
-ON_ACCURACY = "dp-collapses-at-lambda-0001 dp-poor-at-lambda-1 dp-flat-from-lambda-10 dpl-barely-affected".split()
+ON_ACCURACY = (
+    "dp-collapses-at-lambda-0001 dp-poor-at-lambda-1 dp-flat-from-lambda-10 dpl-barely-affected"
+    " dpa-worse-below-lambda-10 ad-worse-below-lambda-10 dpa-flat-from-lambda-10 ad-flat-from-lambda-10"
+).split()
+ON_SIGNS = "signs-of-pi-and-b signs-of-c signs-of-rho-and-e signs-of-f".split()
+STUDIES = ("sst", "made-up")
 ON_WORDS = (
     "polarity-signs-at-lambda-10 polar-tokens-attended-at-lambda-10 gap-follows-sign-of-vw-at-lambda-100"
-    " penalty-closes-gap-without-accuracy-loss label-tokens-attended-20news2 additive-behaves-alike"
+    " attention-shrinks-at-lambda-100 polarity-stays-large-at-lambda-100 penalty-closes-gap-without-accuracy-loss"
+    " label-tokens-attended-20news2 additive-behaves-alike"
     " polar-weights-above-neutral synthetic-dot-products vw-smaller-when-balanced weights-follow-scores"
     " relative-weight-outlier neutral-effect-survives-frequency-matching"
 ).split()
@@ -65,6 +72,7 @@ def words() -> pd.DataFrame:
         MATCHED: (0.1, 0.1, 0.0),
     }
     large = {POSITIVE: (3.0, -0.4, 0.0), NEGATIVE: (-3.0, 0.4, 0.0), NEUTRAL: (0.0, 0.0, 0.0)}
+    other_way = {POSITIVE: (3.0, 0.4, 0.0), NEGATIVE: (-3.0, -0.4, 0.0), NEUTRAL: (0.0, 0.0, 0.0)}
     closed = {POSITIVE: (3.0, 0.2, 0.0), NEGATIVE: (-3.0, 0.2, 0.0), NEUTRAL: (0.0, 0.0, 0.0)}
     labels = {"guns": (2.0, 1.0, 0.0), "med": (2.0, 1.0, 0.0), "bikes": (2.0, 1.0, 0.0), NEUTRAL: (0.0, 0.0, 0.0)}
     found = []
@@ -72,6 +80,7 @@ def words() -> pd.DataFrame:
         found += [words_of((data, "dot", 10.0, seed, 0.0), moderate, 0.1) for data in ("sst", "imdb", "20news1")]
         found.append(words_of(("sst", "additive", 10.0, seed, 0.0), moderate, 0.1))
         found.append(words_of(("sst", "dot", 100.0, seed, 0.0), large, -2.0))
+        found.append(words_of(("20news1", "dot", 100.0, seed, 0.0), other_way, 3.0))
         found.append(words_of(("20news2", "dot", 10.0, seed, 0.0), labels, 0.1))
         found += [words_of(("sst", "dot", 100.0, seed, strength), closed, 0.0) for strength in PENALTIES]
     return pd.concat(found, ignore_index=True)
@@ -81,8 +90,35 @@ def made() -> Evidence:
     row = {"positive-positive": 2.0, "negative-negative": 2.1, "positive-negative": -1.9}
     row |= {"positive-neutral": 0.01, "negative-neutral": -0.02, "neutral-neutral": 0.0}
     made_up = pd.DataFrame([{"set": "I", "penalty": 0.0, "seed": seed, **row} for seed in SEEDS])
-    skewed = pd.DataFrame([{"share": share, "seed": 1, "V·W": -share} for share in (0.5, 0.6, 0.7, 0.8, 0.9)])
-    return Evidence(accuracies(), words(), made_up, skewed)
+    skewed = pd.DataFrame(
+        [
+            {"share": share, "seed": seed, "V·W": sign * share}
+            for seed, sign in ((1, -1), (2, 1))
+            for share in (0.5, 0.6, 0.7, 0.8, 0.9)
+        ]
+    )
+    return Evidence(accuracies(), words(), made_up, skewed, signs())
+
+
+def watched(term: str = "", kind: str = "", value: float = 0.0, looks: int = 20, since: int = 0) -> pd.DataFrame:
+    """Curves of two runs with the paper's signs; in one, a term of a kind has another value from some look on."""
+    rows = []
+    for run in ("seed 1", "seed 2"):
+        for look in range(looks + 1):
+            for name, by_kind in SIGNS.items():
+                for group, sign in {**by_kind, NEUTRAL: 0.1}.items():
+                    changed = (run, name, group) == ("seed 2", term, kind) and look >= since
+                    seen = value if changed else -sign if look == 0 else sign
+                    rows.append({"run": run, "step": 10 * look, "quantity": name, "group": group, "value": seen})
+    return pd.DataFrame(rows)
+
+
+def signs(**changed: object) -> pd.DataFrame:
+    return pd.concat([signs_of(watched(**changed), data) for data in STUDIES], ignore_index=True)  # type: ignore[arg-type]
+
+
+def one_claim(claim: str, evidence: Evidence) -> Claim:
+    return next(rule for rule in reproduce_sun2020.rules if rule.id == claim).claim(evidence)
 
 
 def accuracy(data: str, variant: str, scaling: float, value: float) -> Evidence:
@@ -108,6 +144,7 @@ def test_the_claims_are_those_of_the_issue():
     assert [rule.id for rule in reproduce_sun2020.rules] == [
         *(f"{claim}-{data}" for data in TITLES for claim in ON_ACCURACY),
         *ON_WORDS,
+        *(f"{claim}-{data}" for data in STUDIES for claim in ON_SIGNS),
     ]
 
 
@@ -134,17 +171,31 @@ FAILING: list[tuple[str, Callable[[], Evidence]]] = [
     ("neutral-effect-survives-frequency-matching", lambda: changed("attention", MATCHED, 1.6, data="sst", **DOT)),
     ("synthetic-dot-products", lambda: replace(made(), made_up=made().made_up.assign(**{"positive-negative": 0.5}))),
     ("vw-smaller-when-balanced", lambda: replace(made(), skewed=made().skewed.replace({"V·W": {-0.5: 2.0}}))),
+    ("dpa-worse-below-lambda-10-sst", lambda: accuracy("sst", "dot_affine", 1.0, 0.79)),
+    ("ad-worse-below-lambda-10-imdb", lambda: accuracy("imdb", "additive", 0.001, 0.86)),
+    ("dpa-flat-from-lambda-10-20news1", lambda: accuracy("20news1", "dot_affine", 50.0, 0.8)),
+    ("ad-flat-from-lambda-10-20news2", lambda: accuracy("20news2", "additive", 10000.0, 0.8)),
+    ("gap-follows-sign-of-vw-at-lambda-100", lambda: changed("attention", POSITIVE, -1.0, data="20news1", **DOT)),
+    ("attention-shrinks-at-lambda-100", lambda: changed("attention", NEUTRAL, 1.5, data="sst", scaling=100.0, **DOT)),
+    (
+        "polarity-stays-large-at-lambda-100",
+        lambda: changed("polarity", NEGATIVE, -0.8, data="sst", scaling=100.0, **DOT),
+    ),
+    ("signs-of-pi-and-b-sst", lambda: replace(made(), signs=signs(term="B", kind=NEGATIVE, value=0.5))),
+    ("signs-of-c-made-up", lambda: replace(made(), signs=signs(term="C", kind=POSITIVE, value=-0.5, since=18))),
+    ("signs-of-rho-and-e-sst", lambda: replace(made(), signs=signs(term="E", kind=NEUTRAL, value=0.9))),
+    ("signs-of-f-made-up", lambda: replace(made(), signs=signs(term="F", kind=NEGATIVE, value=-0.1))),
 ]
 
 
 @pytest.mark.parametrize(("claim", "evidence"), FAILING)
 def test_one_seed_is_enough_to_fail(claim: str, evidence: Callable[[], Evidence]):
-    verdicts = {found.id: found.holds for found in reproduce_sun2020.judge(evidence())}
-    assert verdicts[claim] is False
+    assert one_claim(claim, evidence()).holds is False
 
 
 def test_every_claim_can_fail():
-    assert {name.removesuffix(f"-{data}") for name, _ in FAILING for data in ("", *TITLES)} >= {*ON_ACCURACY, *ON_WORDS}
+    failing = {name.removesuffix(f"-{data}") for name, _ in FAILING for data in ("", *TITLES, *STUDIES)}
+    assert failing >= {*ON_ACCURACY, *ON_WORDS, *ON_SIGNS}
 
 
 def test_what_is_not_run_is_not_judged():
@@ -178,15 +229,66 @@ def test_who_says_it_and_how_large_it_is():
     assert claims["dp-poor-at-lambda-1-sst"].n == {"seeds": 2}
 
 
-def test_sizes_that_are_equal_within_noise_decide_nothing():
-    sizes = (0.30, 0.70, -0.45, -0.55)
-    rows = [(share, size + share / 1000) for share in (0.5, 0.6, 0.7, 0.8, 0.9) for size in sizes]
-    noisy = pd.DataFrame(rows, columns=["share", "V·W"])
-    found = {claim.id: claim for claim in reproduce_sun2020.judge(replace(made(), skewed=noisy))}[
-        "vw-smaller-when-balanced"
-    ]
-    assert found.holds is None
-    assert found.note.startswith("They are equal within the noise of the beginnings (")
+def test_v_w_is_compared_within_a_beginning():
+    """In the mean over beginnings of opposite sign the balanced set would have the smallest |V·W|."""
+    shares = (0.5, 0.6, 0.7, 0.8, 0.9)
+    rows = [(share, 1, -9.0 + 2 * share) for share in shares] + [(share, 2, 1.0 + 8 * share) for share in shares]
+    skewed = pd.DataFrame(rows, columns=["share", "seed", "V·W"]).assign(step=6_000)
+    assert skewed["V·W"].abs().groupby(skewed["share"]).mean().idxmin() == 0.5
+    found = one_claim("vw-smaller-when-balanced", replace(made(), skewed=skewed))
+    assert found.holds is False
+    assert found.note.startswith("So it is in 1 of 2 beginnings. V·W itself rises with every step of the share in 2 of")
+    assert found.note.endswith("After 6,000 steps; the paper's 500 epochs are 30,000.")
+
+
+def test_terms_are_judged_along_training_and_not_at_its_end():
+    early = signs(term="F", kind=POSITIVE, value=-0.3)
+    early.loc[early["last"] < 0, "last"] = 0.1
+    found = one_claim("signs-of-f-sst", replace(made(), signs=early))
+    assert found.holds is False
+    assert found.note == "Below 95% of the looks: seed 2, positive words (0.1 at the end)."
+    assert found.n == {"runs": 2, "looks": 80}
+    assert found.here.startswith("right at the fewest looks of any run: positive words 0%, negative words 100%;")
+    once = signs(term="F", kind=POSITIVE, value=-0.3, since=20)
+    assert rows_of(once, "F", POSITIVE)["right"].tolist() == [1.0, 0.95], "the first step is before any training"
+    assert one_claim("signs-of-f-sst", replace(made(), signs=once)).holds is True
+
+
+def rows_of(table: pd.DataFrame, term: str, kind: str) -> pd.DataFrame:
+    return table[(table["data"] == "sst") & (table["term"] == term) & (table["kind"] == kind)]
+
+
+def test_what_was_not_watched_or_only_at_the_end_decides_nothing():
+    for evidence, reason in (
+        (replace(made(), signs=pd.DataFrame()), "What drives the scores was not watched."),
+        (
+            replace(made(), signs=signs_of(watched(), "sst")),
+            "What drives the scores was not watched on made-up sentences.",
+        ),
+        (replace(made(), signs=signs(looks=1)), "Only the end of training was kept"),
+    ):
+        for name in ON_SIGNS:
+            found = one_claim(f"{name}-made-up", evidence)
+            assert found.holds is None
+            assert found.note.startswith(reason)
+
+
+def test_the_claims_of_figure_3_need_its_words():
+    table = words()
+    no_large = replace(made(), words=table[(table["scaling"] != 100.0) | (table["data"] != "sst")])
+    assert one_claim("gap-follows-sign-of-vw-at-lambda-100", no_large).note == "SST is not run with λ = 100."
+    for name in ("attention-shrinks-at-lambda-100", "polarity-stays-large-at-lambda-100"):
+        found = one_claim(name, no_large)
+        assert found.holds is None
+        assert found.note == "The words of SST with λ = 100 are not there."
+
+
+def test_tables_serve_where_the_words_are_gone():
+    whole = made()
+    kept = {"scores": whole.scores(variant="dot"), "comparisons": whole.comparisons(scaling=100.0)}
+    bare = replace(whole, words=whole.words[:0], kept=kept)
+    for name in ("gap-follows-sign-of-vw-at-lambda-100", "attention-shrinks-at-lambda-100"):
+        assert one_claim(name, bare) == one_claim(name, whole)
 
 
 def test_accuracies_have_the_unit_of_the_paper_and_what_is_missing_is_a_sentence():

@@ -271,6 +271,18 @@ def test_a_head_with_hardly_a_row_left_decides_nothing(claim, head, paper_tables
     assert one_claim(claim, survey_from(paper_tables)).holds is True
 
 
+def test_a_head_that_may_not_look_far_at_all_decides_nothing(paper_tables, survey_from):
+    distance = paper_tables["distance"]
+    farthest = at(distance, 11, 11)
+    mean, most = distance["value"].mean(), distance.loc[farthest, "value"].item()
+    distance.loc[farthest, "error"] = (most - mean) / 2 + 1
+    found = one_claim("far-but-sharp-head", survey_from(paper_tables))
+    assert found.holds is None
+    assert found.note.startswith("It is not certain that this head looks far")
+    distance.loc[farthest, "error"] = (most - mean) / 4
+    assert one_claim("far-but-sharp-head", survey_from(paper_tables)).holds is True
+
+
 def test_heads_on_one_token_of_each_sentence_decide_nothing_of_a_tag(paper_tables, survey_from):
     speech = paper_tables["part_of_speech"].assign(one_token=0.3, one_token_chance=0.2)
     tables = paper_tables | {"part_of_speech": speech}

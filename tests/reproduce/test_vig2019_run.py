@@ -44,7 +44,7 @@ def test_the_smoke_run_writes_everything(smoke):
     claims = json.loads((done.folder / "claims.json").read_text())
     assert [set(claim) for claim in claims] == [
         {"id", "statement", "paper", "here", "holds", "note", "kind", "post_hoc", "effect", "n"}
-    ] * 21
+    ] * 24
     assert {claim["holds"] for claim in claims} == {None}, "a toy run gives no verdict"
     assert all(claim["note"] for claim in claims)
     assert any(claim["note"].startswith("A toy run: this is what would be measured") for claim in claims)
@@ -112,7 +112,8 @@ def test_a_resumed_run_of_something_else_is_refused(smoke):
 
 def test_all_options_but_the_one_of_python_are_on_the_command_line():
     names = {option.name for option in command_options(Options)}
-    assert names == {"model", "corpus", "parser", "limit", "by_genre", "documents", "null", "engine", "data"}
+    corpus = {"corpus", "parser", "limit", "sentences", "by_genre", "documents"}
+    assert names == {"model", "weights", "null", "engine", "data"} | corpus
 
 
 def test_a_killed_run_goes_on_and_a_finished_one_is_written_again_to_the_byte(tmp_path, smoke, undrawn):
@@ -169,7 +170,7 @@ def test_the_papers_own_heads_are_shown_for_its_own_model(paper_tables, survey_f
 # ---- what it reads
 
 
-def sentence(text: str, name: str, document: str | None) -> Sentence:
+def sentence(text: str, name: str | None = None, document: str | None = None) -> Sentence:
     words = tuple(text.split())
     heads = (-1, *([0] * (len(words) - 1)))
     tags, relations = ("NOUN",) * len(words), ("root", *(["dep"] * (len(words) - 1)))
@@ -185,6 +186,41 @@ def test_a_limit_is_spread_evenly():
     assert [item.text for item in found] == ["b", "d", "f", "h", "j"]
     assert found.size == 5
     assert "5 of 10" in found.name
+
+
+def test_sentences_are_counted_behind_the_parser(monkeypatch):
+    class Dots:
+        def __init__(self, name: str) -> None:
+            assert name == "dots"
+
+        def parse(self, items):
+            return ([sentence(part.strip()) for part in text.split(".") if part.strip()] for text in items)
+
+    monkeypatch.setattr("attnscope.syntax.reading.Parser", Dots)
+    texts = Corpus("texts", 3, "dots", lambda: iter(["a b. c d. e f.", "g h.", "i j. k l."]))
+    found = corpus_of(texts, SCALES["cpu"], data=None, parser=None, limit=None, sentences=3)
+    assert [item.text for item in found] == ["c d", "g h", "k l"], "spread over all six"
+    assert (found.size, found.parser, found.name) == (3, None, "texts, 3 of 6")
+    assert len(list(corpus_of(texts, SCALES["cpu"], data=None, parser=None, limit=1))) == 1, "a limit counts texts"
+
+
+def test_the_first_lines_say_what_was_run_and_what_the_paper_had(paper_tables, survey_from, tmp_path, undrawn):
+    given = Options(weights="Restored from 4 bits.", corpus="wikitext2", parser="en_core_web_sm")
+    attempt = Attempt(tmp_path, "cpu", SCALES["cpu"], given, ("survey",))
+    vig2019._write(attempt, survey_from(paper_tables), tmp_path)
+    report = (tmp_path / "report.md").read_text()
+    first = "\n".join(report.splitlines()[:20])
+    for said in (
+        "| model | handmade (Handmade), 12 layers of 12 heads |",
+        "| weights | Restored from 4 bits. |",
+        "1,000 texts read, 27,700 tokens",
+        "| licence of the texts | CC BY-SA |",
+        r"| annotation | by spaCy's en\_core\_web\_sm |",
+        "| seeds and steps | none: nothing is trained |",
+        "| in the paper | GPT-2 small (12 layers of 12 heads) as published; 10,000 sentences of Wikipedia",
+    ):
+        assert said in first, said
+    assert "The sentences are quoted from made by hand (CC BY-SA)." in report
 
 
 def test_named_data_sets_are_read_by_scale(tmp_path):

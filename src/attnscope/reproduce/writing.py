@@ -58,14 +58,14 @@ def write_reproduction(
     for name, table in tables.items():
         with written_atomically(folder / TABLES / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False, float_format=DIGITS, lineterminator="\n")
-    drawings = {name: _draw(plot, folder / FIGURES / name) for name, plot in document.figures.items()}
+    drawings = {name: draw_figure(plot, folder / FIGURES / name) for name, plot in document.figures.items()}
     _write(folder / REPORT, markdown_of(document, {name: f"{FIGURES}/{path.name}" for name, path in drawings.items()}))
     _write(folder / PAGE, page_of(document, drawings))
     _write(folder / CLAIMS, claims_json(claims))
     return Reproduction(folder, document.title, tuple(claims), document.caution)
 
 
-def _draw(plot: Plot, stem: Path) -> Path:
+def draw_figure(plot: Plot, stem: Path) -> Path:
     """Draw a figure as shapes, or as a picture of dots where those take many bytes and a picture takes fewer.
 
     A name may have a point in it, such as `penalty_0.001`, which is no suffix.

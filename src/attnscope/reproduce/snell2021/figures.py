@@ -64,7 +64,7 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
         **({"not found": ", ".join(evidence.missing)} if evidence.missing else {}),
     }
     blocks: list[Block] = [
-        *_figures(evidence.tables),
+        *figure_blocks(evidence.tables),
         *_statistics(evidence.tables),
         *agreement_tables(evidence.tables),
         *_optimum(evidence.tables),
@@ -98,7 +98,8 @@ Tables = Mapping[str, pd.DataFrame]
 """What the stages gave, by name; a table of a stage that was not run is not there."""
 
 
-def _figures(tables: Tables) -> Iterator[Block]:
+def figure_blocks(tables: Tables) -> Iterator[Block]:
+    """Every figure that these tables suffice for."""
     if "copying" in tables:
         figure = Figure("fig03_copying", copying_curves(tables["copying"]), "A curve for each seed.")
         yield from under("Figure 3: copying", figure)

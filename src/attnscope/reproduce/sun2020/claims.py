@@ -1,166 +1,27 @@
-"""Every claim with the rule by which it is judged; the rules were written before any model was looked at."""
+"""Claims on the scores of words (Figures 2 to 5) and on made-up sentences, each with the rule by which it is judged."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
 
 from ..claims import Effect, Finding, Unmeasured, at_chance, claim, in_every, mean_effect, ratio, rows_with, together
-from .paper import LARGE, MODERATE, PENALTIES, SCALINGS, TITLES, accuracy_in_paper
-from .words import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, RankSum, rank_sum
-
-# What the claims are judged on: accuracies, the scores of words, and the made-up sentences.
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Everything that was measured."""
-
-    accuracies: pd.DataFrame
-    """data, variant, scaling (λ), seed, penalty, test_accuracy and what `TrainedRun.row` has."""
-    words: pd.DataFrame
-    """The rows of `word_table`, with the settings of their run."""
-    made_up: pd.DataFrame
-    """Of each run on made-up sentences, at its end: set, seed, penalty, dot products, V·W, mean scores."""
-    skewed: pd.DataFrame
-    """share of positive sentences, seed, V·W at the end."""
-
-    def accuracy(self, data: str, variant: str, scaling: float, penalty: float = 0.0) -> "pd.Series[float]":
-        """The accuracy on test texts of each seed."""
-        rows = rows_with(self.accuracies, data=data, variant=variant, scaling=scaling, penalty=penalty)
-        if rows.empty:
-            raise Unmeasured(f"{TITLES[data]} is not run at this scale.")
-        return rows.set_index("seed")["test_accuracy"]
-
-    def runs(self, data: Sequence[str], variant: str, scaling: float, penalty: float = 0.0) -> "list[WordsOfRun]":
-        """The words of each run on these data sets, as far as they were run."""
-        words = self.words[self.words["data"].isin(data)]
-        rows = rows_with(words, variant=variant, scaling=scaling, penalty=penalty)
-        if rows.empty:
-            sets = [TITLES[name] for name in data]
-            raise Unmeasured(f"{' and '.join(sets)} {'is' if len(sets) == 1 else 'are'} not run at this scale.")
-        groups = rows.groupby(["data", "seed"], sort=False)
-        return [WordsOfRun(str(name), int(seed), group) for (name, seed), group in groups]
-
-
-@dataclass(frozen=True, eq=False)
-class WordsOfRun:
-    """The words of one run."""
-
-    data: str
-    seed: int
-    table: pd.DataFrame
-
-    @property
-    def title(self) -> str:
-        """The run in few words."""
-        return f"{TITLES[self.data]} seed {self.seed}"
-
-    @property
-    def context_dot_output(self) -> float:
-        """V·W."""
-        return float(self.table["context_dot_output"].iloc[0])
-
-    def of(self, kind: str, column: str) -> np.ndarray:
-        """A column for the words of a kind, as far as it is known."""
-        values: np.ndarray = self.table.loc[self.table["kind"] == kind, column].dropna().to_numpy(dtype=float)
-        if not len(values):
-            raise Unmeasured(f"{self.title} has no words of the kind “{kind}”.")
-        return values
-
-    @property
-    def gap(self) -> RankSum:
-        """Positive words against negative ones by attention score."""
-        return rank_sum(self.of(POSITIVE, "attention"), self.of(NEGATIVE, "attention"))
-
-
-# On accuracy (Table 2), for each data set.
-
-
-SMALLEST, ONE = SCALINGS[0], SCALINGS[1]
-COLLAPSE, POOR, FLAT, BARELY = 0.15, 0.03, 0.04, 0.05
-"""Differences of accuracy: what makes a collapse, a poor result, a flat stretch, and what hardly matters."""
-EVERY = "in every seed"
-LSTM_IN_TEXT = "The paper's text says the opposite of its table: with an LSTM too, a proper λ is crucial."
-
-
-def _in_paper(variant: str, scaling: float) -> Callable[[str], str]:
-    """The paper's accuracy at a λ against that at 10."""
-    return lambda data: " against ".join(f"{accuracy_in_paper(data, variant, place)}%" for place in (scaling, MODERATE))
-
-
-@claim(
-    lambda data: f"dp-collapses-at-lambda-0001-{data}",
-    says=lambda data: f"Dot-product attention learns next to nothing of {TITLES[data]} with λ = .001.",
-    rule=f"{EVERY} accuracy is at least {COLLAPSE:.0%} below that with λ = 10",
-    paper=_in_paper("dot", SMALLEST),
-    kind="reading",
-    each=TITLES,
-    scaling=SMALLEST,
-    least=COLLAPSE,
-)
-@claim(
-    lambda data: f"dp-poor-at-lambda-1-{data}",
-    says=lambda data: f"With λ = 1 it does worse on {TITLES[data]} than with 10.",
-    rule=f"{EVERY} accuracy is at least {POOR:.0%} below that with λ = 10",
-    paper=_in_paper("dot", ONE),
-    each=TITLES,
-    scaling=ONE,
-    least=POOR,
-)
-def falls(evidence: Evidence, data: str, scaling: float, least: float) -> Finding:
-    """Whether the accuracy of dot products is lower at a small λ than at 10 by at least so much, in every seed."""
-    there, here = (evidence.accuracy(data, "dot", place) for place in (scaling, MODERATE))
-    effect = mean_effect("loss of accuracy", here - there, "seeds")
-    return Finding(_pairs(there, here), bool(((here - there) >= least).all()), "", effect, {"seeds": len(here)})
-
-
-@claim(
-    lambda data: f"dp-flat-from-lambda-10-{data}",
-    says=lambda data: f"From λ = 10 on it does equally well on {TITLES[data]}.",
-    rule=f"mean accuracies from 10 to 10,000 differ by no more than {FLAT:.0%}",
-    paper=lambda data: ", ".join(f"{accuracy_in_paper(data, 'dot', scaling)}%" for scaling in SCALINGS[2:]),
-    each=TITLES,
-)
-def is_flat(evidence: Evidence, data: str) -> Finding:
-    """How far apart the mean accuracies are from λ = 10 on."""
-    means = [float(evidence.accuracy(data, "dot", scaling).mean()) for scaling in SCALINGS if scaling >= MODERATE]
-    apart = max(means) - min(means)
-    shown = ", ".join(f"{mean:.1%}" for mean in means)
-    seeds = len(evidence.accuracy(data, "dot", MODERATE))
-    return Finding(shown, apart <= FLAT, "", Effect("largest difference of mean accuracies", apart), {"seeds": seeds})
-
-
-@claim(
-    lambda data: f"dpl-barely-affected-{data}",
-    says=lambda data: f"Behind an LSTM, λ hardly matters on {TITLES[data]}.",
-    rule=f"{EVERY} accuracy with λ = .001 is no more than {BARELY:.0%} below that with 10",
-    paper=_in_paper("dot_lstm", SMALLEST),
-    kind="reading",
-    each=TITLES,
-)
-def stays(evidence: Evidence, data: str) -> Finding:
-    """Whether the accuracy behind an LSTM is lower at a small λ than at 10 by no more than so much, in every seed."""
-    there, here = (evidence.accuracy(data, "dot_lstm", place) for place in (SMALLEST, MODERATE))
-    effect = mean_effect("loss of accuracy", here - there, "seeds")
-    holds = bool(((here - there) <= BARELY).all())
-    return Finding(_pairs(there, here), holds, LSTM_IN_TEXT, effect, {"seeds": len(here)})
-
-
-def _pairs(there: "Iterable[float]", here: "Iterable[float]") -> str:
-    return "; ".join(f"{low:.1%} against {high:.1%}" for low, high in zip(there, here, strict=True))
-
-
-# On the scores of words (Figures 2 to 5).
-
+from .evidence import EVERY, Evidence, WordsOfRun
+from .paper import LARGE, MODERATE, PENALTIES, TITLES
+from .words import MATCHED, NEGATIVE, NEUTRAL, OUTLIER, POSITIVE, PRODUCT, RankSum, rank_sum
 
 BINARY = ("sst", "imdb", "20news1")
+GAPS = ("sst", "20news1")
+"""V·W comes out below zero on the first and above on the second."""
+HALF = 0.5
 CERTAIN = 0.001
 NEAR_ZERO = 0.25
 """Neutral words are near zero where their median is within this share of the median of polar ones."""
 CLOSED, LOST = 0.25, 0.01
 """The share of the gap that a penalty may leave, and the accuracy that it may cost."""
+BALANCED, PAPER_STEPS = 0.5, 30_000
+"""The share of positive sentences of balanced data, and the steps of the supplement's 500 epochs."""
 APART = 10.0
 """How many times as large as with neutral words dot products among polar words are."""
 ATTENDED = (
@@ -216,18 +77,84 @@ def polar_words_attended(run: WordsOfRun) -> Finding:
 
 @claim(
     "gap-follows-sign-of-vw-at-lambda-100",
-    rule=f"{EVERY} the rank-sum test in that direction has p < {CERTAIN}",
+    rule=f"{EVERY} of {' and '.join(TITLES[name] for name in GAPS)} the rank-sum test in that direction has p < "
+    f"{CERTAIN}",
     paper="positive below negative (Figure 3, one seed)",
+    post_hoc=True,
 )
-@in_every(_words("sst", scaling=LARGE))
-def gap_follows_sign(run: WordsOfRun) -> Finding:
+def gap_follows_sign(evidence: Evidence) -> Finding:
     """With λ = 100 positive and negative words part by their attention scores, in the direction of the sign of V·W."""
-    product, gap = run.context_dot_output, run.gap
-    other_way = rank_sum(run.of(NEGATIVE, "attention"), run.of(POSITIVE, "attention"))
-    p = gap.p if product > 0 else other_way.p
-    along = gap.above if product > 0 else 1 - gap.above
-    effect = Effect("share of pairs in the direction of V·W", along)
-    return Finding(f"V·W {product:.2f}, positive above negative in {gap}", p < CERTAIN, "", effect)
+    found = {name: evidence.comparisons(data=name, variant="dot", scaling=LARGE, penalty=0) for name in GAPS}
+    if missing := [TITLES[name] for name, rows in found.items() if rows.empty]:
+        raise Unmeasured(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not run with λ = 100.")
+    rows = rows_with(pd.concat(found.values()), first=POSITIVE, second=NEGATIVE, score="attention")
+    shown, along, right = [], [], []
+    for row in rows.to_dict("records"):
+        product, gap = float(row[PRODUCT]), RankSum(row["above"], row["p"])
+        # p is that of the positive ones above; the other way round it is what is left
+        right.append(gap.p < CERTAIN if product > 0 else 1 - gap.p < CERTAIN)
+        along.append(gap.above if product > 0 else 1 - gap.above)
+        shown.append(f"{TITLES[row['data']]} seed {row['seed']}: V·W {product:.2f}, positive above negative in {gap}")
+    effect = mean_effect("share of pairs in the direction of V·W", along)
+    return Finding("; ".join(shown), all(right), "", effect, {"runs": len(rows)})
+
+
+# Figure 3a and b: what a large λ does to both scores.
+
+
+def _size_at(evidence: Evidence, score: str, scaling: float, column_of: Callable[[pd.DataFrame], float]) -> pd.Series:
+    """How large a score is on SST at a λ, for each seed."""
+    rows = evidence.scores(data="sst", variant="dot", scaling=scaling, penalty=0)
+    if rows.empty:
+        raise Unmeasured(f"The words of SST with λ = {scaling:g} are not there.")
+    rows = rows_with(rows, score=score)
+    return pd.Series({seed: column_of(table) for seed, table in rows.groupby("seed")})
+
+
+def _farthest_quartile(table: pd.DataFrame) -> float:
+    return float(table[["quartile_1", "quartile_3"]].abs().to_numpy().max())
+
+
+def _lesser_median(table: pd.DataFrame) -> float:
+    return float(table[table["kind"].isin([POSITIVE, NEGATIVE])]["median"].abs().min())
+
+
+@claim(
+    "attention-shrinks-at-lambda-100",
+    says="With λ = 100 the attention scores of all words are much smaller than with λ = 10.",
+    rule=f"{EVERY} on SST the quartile that is farthest from zero, of any kind of word, is at most half as far",
+    paper="seen in Figure 3b against 2d",
+    post_hoc=True,
+    score="attention",
+    size_of=_farthest_quartile,
+    most=HALF,
+)
+@claim(
+    "polarity-stays-large-at-lambda-100",
+    says="With λ = 100 polar words still have polarity scores of large size.",
+    rule=f"{EVERY} on SST the smaller of the medians of positive and negative words is at least half of that with λ = "
+    "10",
+    paper="seen in Figure 3a against 2a",
+    post_hoc=True,
+    score="polarity",
+    size_of=_lesser_median,
+    least=HALF,
+)
+def size_at_large_scaling(
+    evidence: Evidence,
+    score: str,
+    size_of: Callable[[pd.DataFrame], float],
+    most: float = math.inf,
+    least: float = 0.0,
+) -> Finding:
+    """How large a score is at λ = 100 over what it is at 10, in every seed."""
+    moderate, large = (_size_at(evidence, score, scaling, size_of) for scaling in (MODERATE, LARGE))
+    times = (large / moderate).dropna()
+    if times.empty:
+        raise Unmeasured("No seed has words at both λ.")
+    shown = "; ".join(f"seed {seed}: {large[seed]:.2f} against {moderate[seed]:.2f}" for seed in times.index)
+    effect = mean_effect("size with λ = 100 over that with 10", times, "seeds")
+    return Finding(shown, bool(times.between(least, most).all()), "", effect, {"seeds": len(times)})
 
 
 @claim(
@@ -323,22 +250,30 @@ def dot_products_apart(evidence: Evidence) -> Finding:
 
 @claim(
     "vw-smaller-when-balanced",
-    rule="of five shares of positive sentences the mean |V·W| over four beginnings is smallest at one half; means that "
-    "differ by no more than their largest standard error decide nothing",
+    rule="in every beginning |V·W| is smaller with as many positive as negative sentences than with each of the four "
+    "larger shares of positive ones",
     paper="seen in the supplement",
     post_hoc=True,
 )
 def smaller_when_balanced(evidence: Evidence) -> Finding:
     """V·W stays smaller where both classes are equally frequent."""
-    sizes = evidence.skewed.assign(size=evidence.skewed["V·W"].abs()).groupby("share")["size"]
-    means, noise = sizes.mean(), float(sizes.sem().fillna(0).max())
-    shown = ", ".join(f"{share:.0%}: {size:.2f}" for share, size in means.items())
-    here = f"mean |V·W| by share of positive sentences {shown}"
-    effect = Effect("mean |V·W| of skewed sets less that of the balanced", float(means.drop(0.5).mean() - means[0.5]))
-    found = Finding(here, float(means.idxmin()) == 0.5, "", effect, {"runs": len(evidence.skewed)})
-    if means.max() - means.min() <= noise:
-        return at_chance(found, f"They are equal within the noise of the beginnings ({noise:.2g}).")
-    return found
+    if evidence.skewed.empty or BALANCED not in set(evidence.skewed["share"]):
+        raise Unmeasured("Skewed sentences were not learned.")
+    products = evidence.skewed.pivot_table(index="seed", columns="share", values="V·W")
+    sizes = products.abs()
+    right = (sizes.drop(columns=BALANCED).min(axis=1) > sizes[BALANCED]).to_dict()
+    shown = "; ".join(f"beginning {seed}: {_numbers(row)}" for seed, row in products.iterrows())
+    rising = int((products.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).sum())
+    note = (
+        f"So it is in {sum(right.values())} of {len(right)} beginnings. V·W itself rises with every step of the share "
+        f"in {rising} of them, so that its size grows where it is above zero and shrinks where it is below."
+    )
+    if "step" in evidence.skewed:
+        note += f" After {int(evidence.skewed['step'].iloc[0]):,} steps; the paper's 500 epochs are {PAPER_STEPS:,}."
+    more = sizes.drop(columns=BALANCED).mean(axis=1) - sizes[BALANCED]
+    effect = mean_effect("mean |V·W| of skewed sets less that of the balanced", more, "beginnings")
+    here = f"V·W by share of positive sentences ({', '.join(f'{share:.0%}' for share in products)}): {shown}"
+    return Finding(here, all(right.values()), note, effect, {"beginnings": len(right), "runs": len(evidence.skewed)})
 
 
 @claim(

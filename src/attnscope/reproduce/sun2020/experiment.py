@@ -2,7 +2,7 @@
 
 from ..claims import rules_in
 from ..experiment import Experiment
-from . import claims
+from . import accuracy_claims, claims, sign_claims
 from .figures import report_of
 from .paper import SCALES, TITLE, Options
 from .stages import evidence_of, prepare, run_made_up, run_next_steps, run_skewed, run_sweeps, run_terms
@@ -21,7 +21,7 @@ reproduce_sun2020 = Experiment(
         "next_steps": run_next_steps,
     },
     evidence=evidence_of,
-    rules=rules_in(claims),
+    rules=rules_in(accuracy_claims, claims, sign_claims),
     report=report_of,
     needs=(
         *("sst:train", "sst:dev", "sst:test", "20news:train", "20news:test"),

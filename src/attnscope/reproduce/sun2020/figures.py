@@ -13,7 +13,8 @@ from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, lege
 from ..claims import rows_with
 from ..document import Block, Figure, Heading, Paragraph, Table, Words, under
 from ..experiment import Attempt, Report
-from .claims import BINARY, CERTAIN, Evidence, WordsOfRun
+from .claims import BINARY, CERTAIN
+from .evidence import Evidence, WordsOfRun
 from .next_steps import OWN_SIZE, PRETRAINED, RANDOM
 from .paper import LARGE, MODERATE, NAMES, SCALINGS, TABLE_1, TITLES, Options, Scale, accuracy_in_paper
 from .stages import SETS
@@ -27,7 +28,6 @@ from .words import (
     UNSEEN,
     comparisons,
     rare_word_groups,
-    score_summary,
 )
 
 TOY = (
@@ -81,10 +81,11 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     tables = {
         "table_1": statistics,
         "table_2": evidence.accuracies,
-        "scores": score_summary(evidence.words),
-        "comparisons": comparisons(evidence.words),
+        "scores": evidence.scores(),
+        "comparisons": evidence.comparisons(),
         "made_up": evidence.made_up,
         "skewed": evidence.skewed,
+        "signs": evidence.signs,
         **further,
     }
     return Report(facts, blocks, [HOW], tables, TOY if scale.toy else "")
@@ -156,9 +157,10 @@ def _score_figures(words: pd.DataFrame) -> Iterator[Block]:
 
 def _terms(terms: pd.DataFrame, made_up_curves: pd.DataFrame, skewed: pd.DataFrame) -> Iterator[Block]:
     yield Heading("What drives the scores")
-    for scaling, rows in terms.groupby("scaling"):
-        plot = _curves(rows.drop(columns="scaling"), f"λ = {scaling:g}", TERMS)
-        words = f"Means over the words of each kind while SST is learned, λ = {scaling:g}."
+    first = terms[terms["seed"] == terms["seed"].min()]
+    for scaling, rows in first.groupby("scaling"):
+        plot = _curves(rows.drop(columns=["scaling", "seed"]), f"λ = {scaling:g}", TERMS)
+        words = f"Means over the words of each kind while SST is learned, λ = {scaling:g}, the first seed."
         yield Figure(f"terms_{scaling:g}", plot, words)
     yield Heading("Made-up sentences", 2)
     first = rows_with(made_up_curves, set="I", seed=made_up_curves["seed"].min())

@@ -103,7 +103,6 @@ SCALES = {
         epochs={"dot": 40, "dot_affine": 40, "additive": 20, "dot_lstm": 8},
         patience={"dot": 10, "dot_affine": 10, "additive": 4, "dot_lstm": 3},
         longest=400,
-        skew_epochs=100,
     ),
     "paper": Scale(),
 }

@@ -26,9 +26,10 @@ from ...lab.train import LogRow, Measurement, Rate, train
 from ...lab.word_vectors import check_vectors
 from ...progress import items_done
 from ..experiment import Attempt
-from .claims import Evidence
+from .evidence import Evidence, signs_of
 from .next_steps import contextual_words, pretrained_words
 from .paper import L2, LARGE, MODERATE, PENALTIES, SCALINGS, VARIANTS, Options, Scale
+from .sign_claims import MADE_UP, REAL
 from .words import NEGATIVE, NEUTRAL, POSITIVE, kinds_of, model_of, word_table
 
 SETS = "data sets"
@@ -71,7 +72,16 @@ def shorten(texts: PackedTexts, longest: int) -> PackedTexts:
 def evidence_of(attempt: Attempt[Scale, Options]) -> Evidence:
     """What the claims are judged on."""
     accuracies, words = attempt["sweeps"]
-    return Evidence(accuracies, words, attempt["made_up"].ends, attempt["skewed"])
+    signs = signs_of_both(attempt["terms"], attempt["made_up"].curves)
+    return Evidence(accuracies, words, attempt["made_up"].ends, attempt["skewed"], signs)
+
+
+def signs_of_both(terms: pd.DataFrame, made_up: pd.DataFrame) -> pd.DataFrame:
+    """The signs of the terms on real and on made-up data; with a penalty, other terms stand beside them."""
+    real = terms.assign(run=[f"λ = {row.scaling:g}, seed {row.seed}" for row in terms.itertuples()])
+    free = made_up[made_up["penalty"] == 0]
+    free = free.assign(run=[f"data {row.set}, seed {row.seed}" for row in free.itertuples()])
+    return pd.concat([signs_of(real, REAL), signs_of(free, MADE_UP)], ignore_index=True)
 
 
 def run_next_steps(attempt: Attempt[Scale, Options]) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
@@ -270,19 +280,21 @@ def _numbers(data: ClassifiedTexts, kind: str) -> np.ndarray:
 # be watched.
 
 
-TERM_EPOCHS, TERM_LOOKS, TERM_SEED = 8, 40, 1
+TERM_EPOCHS, TERM_LOOKS = 8, 40
 
 
 def run_terms(attempt: Attempt[Scale, Options]) -> pd.DataFrame:
-    """Rows of scaling (λ), step, quantity, name, group and value."""
+    """Rows of scaling (λ), seed, step, quantity, name, group and value."""
     store, points = Store(attempt.folder / "terms", "study", {}), []
-    for scaling in (MODERATE, LARGE):
-        work = partial(_watch_terms, attempt[SETS]["sst"], scaling, attempt.scale)
-        points += [{"scaling": scaling, **row} for row in curves(store.grow(f"terms-{scaling:g}", work))]
+    for seed in attempt.scale.seeds["sst"]:
+        for scaling in (MODERATE, LARGE):
+            work = partial(_watch_terms, attempt[SETS]["sst"], scaling, seed, attempt.scale)
+            seen = curves(store.grow(f"terms-{scaling:g}-{seed}", work))
+            points += [{"scaling": scaling, "seed": seed, **row} for row in seen]
     return pd.DataFrame(points)
 
 
-def _watch_terms(data: ClassifiedTexts, scaling: float, scale: Scale, checkpoint: Path) -> Rows:
+def _watch_terms(data: ClassifiedTexts, scaling: float, seed: int, scale: Scale, checkpoint: Path) -> Rows:
     """What the probe sees of a run that is trained now."""
     steps = TERM_EPOCHS * -(-len(data.train) // 100)
     looks = {round(look * steps / TERM_LOOKS) for look in range(TERM_LOOKS + 1)}
@@ -292,7 +304,7 @@ def _watch_terms(data: ClassifiedTexts, scaling: float, scale: Scale, checkpoint
         lambda: AttentionClassifier(data.vocabulary, scaling=scaling, classes=data.classes, width=scale.width),
         checkpoint,
         epochs=TERM_EPOCHS,
-        seed=TERM_SEED,
+        seed=seed,
         probes=lambda model: [WatchedTerms(model, data.train, kinds, steps=looks)],
     )
     return [row for row in log if "probe" in row]

@@ -254,6 +254,8 @@ def rank_sum(first: np.ndarray, second: np.ndarray) -> RankSum:
 
 RUN = ["data", "variant", "scaling", "seed", "penalty"]
 """What tells one run from another."""
+PRODUCT = "context_dot_output"
+"""V·W of a run."""
 SCORES = ("polarity", "attention", "weight", "local_polarity", "local_attention")
 AGAINST = ((POSITIVE, NEUTRAL), (NEGATIVE, NEUTRAL), (POSITIVE, MATCHED), (NEGATIVE, MATCHED), (POSITIVE, NEGATIVE))
 
@@ -272,19 +274,23 @@ def score_summary(words: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparisons(words: pd.DataFrame) -> pd.DataFrame:
-    """For each run, score and two kinds of words: the share of pairs in which the first is above, and p of that."""
+    """For each run, score and two kinds of words: the share of pairs in which the first is above, and p of that.
+
+    V·W of the run stands beside them where it is known.
+    """
     rows = []
     for run, table in words.groupby(RUN, sort=False):
         kinds = dict(list(table.groupby("kind")))
         pairs = [pair for pair in AGAINST if set(pair) <= set(kinds)]
         pairs = pairs or [(kind, NEUTRAL) for kind in kinds if kind != NEUTRAL]
+        product = {name: table[name].iloc[0] for name in (PRODUCT,) if name in table}
         for first, second in pairs:
             for score in (name for name in SCORES if name in table):
                 one, other = (kinds[kind][score].dropna().to_numpy(float) for kind in (first, second))
                 if len(one) and len(other):
                     found = rank_sum(one, other)
                     row = {"first": first, "second": second, "score": score, "above": found.above, "p": found.p}
-                    rows.append(dict(zip(RUN, run, strict=True)) | row)
+                    rows.append(dict(zip(RUN, run, strict=True)) | row | product)
     return pd.DataFrame(rows)
 
 

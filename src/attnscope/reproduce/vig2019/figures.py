@@ -22,7 +22,7 @@ from ..experiment import Attempt, Editions, Report
 from . import paper
 from .measures import EITHER, relations_in_use, rows_labelled, tags_in_use
 from .paper import SHORT_TITLE, Options, Scale
-from .stages import toy_caution
+from .stages import licence_of, toy_caution
 
 NULLS = {
     "first": "attention to the first token is left out everywhere but in Figure 5, as in the paper",
@@ -48,6 +48,9 @@ HOW = (
 def report_of(attempt: Attempt[Scale, Options], survey: Survey) -> Report:
     """What was run, every figure, the example heads and the exemplars."""
     scale, options, card = attempt.scale, attempt.options, survey.card
+    parser = card["parser"] or options.parser
+    corpus = scale.corpus if options.corpus is None else options.corpus
+    licence = licence_of(corpus)
     heads = heads_table(survey)
     examples = example_heads(heads)
     specific = specific_heads(survey)
@@ -56,8 +59,12 @@ def report_of(attempt: Attempt[Scale, Options], survey: Survey) -> Report:
     size = f"{counted(card['layers'], 'layer')} of {counted(card['heads'], 'head')}"
     facts = {
         "model": f"{card['model']['name']} ({card['class']}), {size}",
+        "weights": options.weights or "as they are in the folder that was named; nothing else is known of them here",
         "corpus": f"{card['corpus']}: {texts} read, {tokens}, {card['tokens'] / card['sentences']:.1f} in each",
-        "annotation": "as the corpus has it" if card["parser"] is None else f"by spaCy's {card['parser']}",
+        "licence of the texts": licence or "not known",
+        "annotation": "as the corpus has it" if parser is None else f"by spaCy's {parser}",
+        "seeds and steps": "none: nothing is trained",
+        "in the paper": paper.SET_UP,
         "null attention": NULLS.get(str(card["null"]), f"attention to {card['null']} is left out"),
         "skipped": "; ".join(f"{number:,}: {reason}" for reason, number in card["skipped"].items()) or "none",
     }
@@ -74,14 +81,12 @@ def report_of(attempt: Attempt[Scale, Options], survey: Survey) -> Report:
                 ", the attended one in ",
                 Emphasis("italics"),
                 CHOSEN,
+                f" The sentences are quoted from {card['corpus']} ({licence})." if licence else "",
             ]
         ),
         *_exemplars(survey, exemplars, specific),
     ]
-    caution = toy_caution(
-        scale.model if options.model is None else options.model,
-        scale.corpus if options.corpus is None else options.corpus,
-    )
+    caution = toy_caution(scale.model if options.model is None else options.model, corpus)
     tables = tables_of(survey, heads, examples, exemplars)
     title = f"{SHORT_TITLE} on {card['model']['name']}, {card['corpus']}"
     return Report(facts, blocks, [HOW], tables, caution, title)

@@ -26,6 +26,7 @@ AWAKE = 0.05
 AT_REST = f"a head of which less than {AWAKE:.0%} of the rows are left decides nothing"
 RESTING = 0.97
 """A head that gives more than this to null tokens does nothing else that a figure could be made of."""
+LEFT_OUT = f"heads that rest more than {RESTING:.0%} are left out"
 RESAMPLES = 2_000
 """How often the heads are drawn again, with replacement, for an interval over heads."""
 

@@ -22,6 +22,11 @@ EXAMPLES = {
     "repeated": "layer 5, head 1: distance 14.2, entropy 0.41",
 }
 """Fig. 4, by the column that is greatest."""
+SET_UP = (
+    "GPT-2 small (12 layers of 12 heads) as published; 10,000 sentences of Wikipedia, 27.7 tokens in each, parsed by "
+    "spaCy"
+)
+"""What the paper had in place of what is run here."""
 HEADS = ((10, 10), (11, 2), (11, 10))
 """The heads of Tables 1 to 3, in GPT-2 small."""
 
@@ -50,10 +55,14 @@ class Options:
     """What may be chosen; the model, the corpus and the limit replace those of the scale."""
 
     model: Annotated[Any, "Another model than the paper's: a hub name or a folder."] = None
+    weights: Annotated[str | None, "What the report says of the weights, where they are not as published."] = None
     corpus: Annotated[Any, "Another corpus, as survey takes it."] = None
     parser: Annotated[Any, "The spaCy model that parses plain text."] = None
     limit: Annotated[
         int | None, "Read only so many sentences, texts to parse or documents, spread over the corpus."
+    ] = None
+    sentences: Annotated[
+        int | None, "Read only so many sentences, spread over what is parsed: the paper has 10,000."
     ] = None
     by_genre: Annotated[bool, "One reproduction for each genre of the corpus, and one that compares them."] = False
     documents: Annotated[bool, "Whole documents in place of sentences, up to 250 words at a time."] = False

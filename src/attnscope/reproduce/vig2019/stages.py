@@ -39,6 +39,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         parser=options.parser,
         # sentences that are spread out would not follow each other: of documents, the limit counts them
         limit=None if options.documents else limit,
+        sentences=options.sentences,
         whole=options.by_genre or options.documents,
     )
     if texts.parser is not None:
@@ -59,6 +60,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         "by_genre": options.by_genre,
         "documents": options.documents,
         "limit": limit,
+        **({} if options.sentences is None else {"sentences": options.sentences}),
     }
 
 
@@ -130,16 +132,26 @@ def toy_caution(model: Any, corpus: Any) -> str:
 
 
 def corpus_of(
-    asked: Any, scale: Scale, *, data: str | Path | None, parser: Any, limit: int | None, whole: bool
+    asked: Any,
+    scale: Scale,
+    *,
+    data: str | Path | None,
+    parser: Any,
+    limit: int | None,
+    sentences: int | None = None,
+    whole: bool = False,
 ) -> Corpus:
     """The sentences of a corpus, of which a limit takes some that are spread evenly over it.
 
-    With `whole`, the parse is made here and now, because sentences are to be sorted or joined.
+    A limit on what is to be parsed counts texts. With `sentences`, which counts what the parser makes of them, and with
+    `whole`, where sentences are to be sorted or joined, the parse is made here and now.
     """
     found = _open_corpus(scale.corpus if asked is None else asked, scale, data, parser, limit)
-    if whole and found.parser is not None:
-        found = Corpus(found.name, None, None, found.sentences)
-    return found if limit is None else spread(found, limit)
+    found = found if limit is None else spread(found, limit)
+    if found.parser is not None and (whole or sentences is not None):
+        parsed = tuple(found.sentences())
+        found = Corpus(found.name, len(parsed), None, lambda: iter(parsed))
+    return found if sentences is None else spread(found, sentences)
 
 
 def _open_corpus(asked: Any, scale: Scale, data: str | Path | None, parser: Any, limit: int | None) -> Corpus:
@@ -161,6 +173,16 @@ def _open_corpus(asked: Any, scale: Scale, data: str | Path | None, parser: Any,
         size=size,
         source=lambda: chain.from_iterable(part.items() for part in parts),
     )
+
+
+def licence_of(asked: Any) -> str:
+    """Under which licence sentences are quoted; nothing where that is not known.
+
+    >>> licence_of("ud_ewt:dev"), licence_of([["Dogs", "bark"]])
+    ('CC BY-SA 4.0', '')
+    """
+    name = asked.partition(":")[0] if isinstance(asked, str) else ""
+    return CORPORA[name].licence if name in CORPORA else ""
 
 
 def genres_of(corpus: Corpus) -> dict[str, Corpus]:
