@@ -45,14 +45,22 @@ NOT_RUN = "Not run at this size"
 class NotKept:
     """Stands for what is not among the committed tables: whoever asks for anything of it is told so."""
 
+    what = "What it is judged on"
+
     def __getattr__(self, name: str) -> Any:
-        raise Unmeasured(f"{name} is not kept.")
+        raise Unmeasured(f"{self.what} is not kept.")
 
     def __getitem__(self, name: object) -> Any:
-        raise Unmeasured(f"{name} is not kept.")
+        raise Unmeasured(f"{self.what} is not kept.")
 
     def __format__(self, form: str) -> str:
-        raise Unmeasured("It is not kept.")
+        raise Unmeasured(f"{self.what} is not kept.")
+
+
+class WordsNotKept(NotKept):
+    """The words of a lexicon study."""
+
+    what = "What each single word got"
 
 
 # The evidence of each paper, as far as its tables have it.
@@ -93,6 +101,10 @@ def _one_product(written: str) -> float:
     return float(found[0]) if len(found) == 1 else float("nan")
 
 
+SENTENCES = 2_210
+"""Of SST's test split, on which a run that does not say so was scored."""
+
+
 def of_wu2020(tables: Tables) -> WuEvidence:
     """Regressions, correlations, heads and layers, no single words."""
     runs = []
@@ -104,10 +116,12 @@ def of_wu2020(tables: Tables) -> WuEvidence:
             correlations=of_seed["correlations"],
             heads=of_seed["heads"],
             methods=list(regressions["method"].unique()),
-            words=NotKept(),
+            words=WordsNotKept(),
             card={"left_out": {}},
         )
-        runs.append(SeedRun(int(seed), float(of_seed["scores"]["score"].iloc[0]), study, of_seed["evenness"]))  # type: ignore[arg-type]
+        score = of_seed["scores"].iloc[0]
+        texts = int(score.get("texts", SENTENCES))
+        runs.append(SeedRun(int(seed), float(score["score"]), study, of_seed["evenness"], texts))  # type: ignore[arg-type]
     return WuEvidence(tuple(runs), ())
 
 

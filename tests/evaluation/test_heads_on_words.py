@@ -54,6 +54,28 @@ def test_without_special_tokens_chance_is_the_mean_share_of_tagged_words():
     assert tally.table()["chance"].item() == pytest.approx(3 / 8)
 
 
+def test_the_error_of_a_share_is_that_of_texts_left_out_in_turn():
+    random = np.random.default_rng(0)
+
+    def tally_of(texts):
+        tally = HeadTally(["good"], [0])
+        for weights, tags in texts:
+            record = attnscope.AttentionRecord.from_weights(weights, list("abcdefgh"[: len(tags)]), causal=False)
+            tally.update(record, tags, [[place] for place in range(len(tags))])
+        return tally.table().iloc[0]
+
+    torch.manual_seed(0)
+    texts = []
+    for _ in range(40):
+        size = int(random.integers(2, 8))
+        tags = ["good", *(["good" if random.random() < 0.3 else None for _ in range(size - 1)])]
+        texts.append((torch.rand(1, 1, size, size).softmax(-1), tags))
+    left_out = [tally_of(texts[:place] + texts[place + 1 :])["share"] for place in range(len(texts))]
+    jackknife = np.sqrt((len(texts) - 1) * np.var(left_out))
+    assert tally_of(texts)["error"] == pytest.approx(jackknife, rel=0.05)
+    assert tally_of(texts[:1])["error"] == 0, "one text says nothing of how texts differ"
+
+
 def test_a_word_of_two_pieces_has_twice_the_chance():
     weights = torch.full((2, 2, 3, 3), 1 / 3)
     record = attnscope.AttentionRecord.from_weights(weights, ["lo", "##ve", "it"], causal=False, word_ids=[0, 0, 1])
@@ -80,6 +102,6 @@ def test_a_state_comes_back_to_the_bit(demo):
     tally = HeadTally(["thing", "place"], record.heads)
     tally.update(record, ["thing", None, "place"], [[1], [2], [3]])
     again = HeadTally.from_state(tally.state())
-    for name in ("tagged", "whole", "texts", "words"):
+    for name in ("tagged", "whole", "squares", "texts", "words"):
         np.testing.assert_array_equal(getattr(again, name), getattr(tally, name))
     assert again.table().equals(tally.table())

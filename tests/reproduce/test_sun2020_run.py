@@ -32,7 +32,21 @@ def test_everything_is_written(whole):
     assert sorted(zip(plain["variant"], plain["scaling"], strict=True)) == sorted(
         (variant, scaling) for variant in VARIANTS for scaling in SCALINGS
     )
-    assert "The sentences are made up" in (whole / "report.md").read_text()
+    report = (whole / "report.md").read_text()
+    assert "The sentences are made up" in report
+    first = "\n".join(report.splitlines()[:20])
+    for said in (
+        "| in the paper | the same models",
+        "(training / dev / test)",
+        "| seeds | sst 1 |",
+        "| epochs at most | dot 6",
+    ):
+        assert said in first, said
+    assert "| made-up sentences | 240, of which 20 epochs are learned; with skewed classes 10 epochs |" in first
+    signs = pd.read_csv(whole / "tables" / "signs.csv")
+    assert set(signs["data"]) == {"sst", "made-up"}
+    assert set(signs["term"]) == set("BCEF")
+    assert (signs.loc[signs["data"] == "made-up", "looks"] > 10).all()
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch, draw_from):

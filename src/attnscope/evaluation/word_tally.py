@@ -111,7 +111,7 @@ class WordTally:
 # Heads on words: the share of its attention that each head brings to words of a kind, against chance.
 
 
-COLUMNS = ("tag", "head", "share", "chance", "texts", "words")
+COLUMNS = ("tag", "head", "share", "error", "chance", "texts", "words")
 
 
 def even_attention(record: AttentionRecord) -> Float[Tensor, "1 token token"]:
@@ -142,6 +142,8 @@ class HeadTally:
         self.tagged = np.zeros((len(self.tags), len(self.heads) + 1))
         """The numerator, for each head and for chance."""
         self.whole = np.zeros_like(self.tagged)
+        self.squares = np.zeros((3, *self.tagged.shape))
+        """Sums over texts of tagged², tagged times whole, and whole²: how far texts differ."""
         self.texts, self.words = (np.zeros(len(self.tags), dtype=np.int64) for _ in range(2))
 
     def update(self, record: AttentionRecord, tags: Sequence[str | None], groups: Sequence[Sequence[int]]) -> None:
@@ -153,17 +155,25 @@ class HeadTally:
         on_words = np.stack([on_tokens[:, list(group)].sum(1) for group in groups], axis=1)
         for place in present:
             chosen = [tag == self.tags[place] for tag in tags]
-            self.tagged[place] += on_words[:, chosen].sum(1)
-            self.whole[place] += on_words.sum(1)
+            tagged, whole = on_words[:, chosen].sum(1), on_words.sum(1)
+            self.tagged[place] += tagged
+            self.whole[place] += whole
+            self.squares[:, place] += [tagged**2, tagged * whole, whole**2]
             self.texts[place] += 1
             self.words[place] += sum(chosen)
 
     def table(self) -> pd.DataFrame:
-        """One row for each tag and head; NaN where no text has a word of that tag."""
-        with np.errstate(invalid="ignore"):
+        """One row for each tag and head; NaN where no text has a word of that tag.
+
+        `error` is the standard error of the share over texts drawn anew, that of a ratio of two sums.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
             shares = self.tagged / self.whole
+            left = self.squares[0] - 2 * shares * self.squares[1] + shares**2 * self.squares[2]
+            errors = np.sqrt(np.maximum(left, 0)) / self.whole
+        texts, words = self.texts.tolist(), self.words.tolist()
         rows = [
-            (tag, head, shares[place, at], shares[place, -1], int(self.texts[place]), int(self.words[place]))
+            (tag, head, shares[place, at], errors[place, at], shares[place, -1], texts[place], words[place])
             for place, tag in enumerate(self.tags)
             for at, head in enumerate(self.heads)
         ]
@@ -171,7 +181,8 @@ class HeadTally:
 
     def state(self) -> dict[str, Any]:
         """All of it, for a checkpoint."""
-        arrays = {"tagged": self.tagged, "whole": self.whole, "texts": self.texts, "words": self.words}
+        arrays = {"tagged": self.tagged, "whole": self.whole, "squares": self.squares}
+        arrays |= {"texts": self.texts, "words": self.words}
         kept = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         return {"tags": list(self.tags), "heads": list(self.heads), **kept}
 
@@ -180,6 +191,7 @@ class HeadTally:
         """The tally that gave this state, to the bit."""
         tally = cls(state["tags"], state["heads"])
         tally.tagged, tally.whole = state["tagged"].numpy(), state["whole"].numpy()
+        tally.squares = state["squares"].numpy()
         tally.texts, tally.words = state["texts"].numpy(), state["words"].numpy()
         return tally
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...lab.data import text_statistics
+from ...numerals import counted
 from ...views import learning
 from ...views.palette import CATEGORICAL
 from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
@@ -16,7 +17,7 @@ from ..experiment import Attempt, Report
 from .claims import BINARY, CERTAIN
 from .evidence import Evidence, WordsOfRun
 from .next_steps import OWN_SIZE, PRETRAINED, RANDOM
-from .paper import LARGE, MODERATE, NAMES, SCALINGS, TABLE_1, TITLES, Options, Scale, accuracy_in_paper
+from .paper import LARGE, MODERATE, NAMES, PAPER_HAD, SCALINGS, TABLE_1, TITLES, Options, Scale, accuracy_in_paper
 from .stages import SETS
 from .words import (
     MATCHED,
@@ -30,6 +31,7 @@ from .words import (
     rare_word_groups,
 )
 
+MADE_UP_TEXTS = 12_000
 TOY = (
     "The sentences are made up and the models small: this run shows that the experiment works, and is not meant to "
     "confirm the paper's claims."
@@ -62,12 +64,19 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
         further["pretrained"] = rare_word_groups(rare)
     if in_context is not None:
         further["contextual"] = comparisons(in_context.assign(data="sst"))
+    sizes = {name: (texts.train, texts.dev, texts.test) for name, texts in attempt[SETS].items()}
+    data = ", ".join(f"{TITLES[name]} {' / '.join(f'{len(part):,}' for part in of)}" for name, of in sizes.items())
+    sentences = scale.made_up.get("texts", MADE_UP_TEXTS)
     facts = {
+        "in the paper": PAPER_HAD,
+        "data": f"{data} (training / dev / test)",
         "runs": str(len(evidence.accuracies)),
         "seeds": ", ".join(f"{name} {len(seeds)}" for name, seeds in scale.seeds.items()),
         "epochs at most": ", ".join(f"{variant} {epochs}" for variant, epochs in scale.epochs.items()),
         "patience": ", ".join(f"{variant} {epochs or 'none'}" for variant, epochs in scale.patience.items()),
         "words of a text": "all" if scale.longest is None else f"the first {scale.longest}",
+        "made-up sentences": f"{sentences:,}, of which {counted(scale.made_up_epochs, 'epoch')} are learned; with "
+        f"skewed classes {counted(scale.skew_epochs, 'epoch')}",
     }
     blocks = [
         *_table_1(statistics),

@@ -6,11 +6,12 @@ import pandas as pd
 
 from ...lab.models import SentimentTransformer
 from ...views import tracing
+from ..claims import Unmeasured
 from ..document import Block, Figure, Table, Words, under
 from ..experiment import Attempt, Report
-from .claims import Evidence, SeedRun
+from .claims import Evidence, SeedRun, accuracy_of
 from .data import SEND
-from .paper import ACCURACY, CONCORDANCE, Options, Scale
+from .paper import ACCURACY, CONCORDANCE, PAPER_HAD, Options, Scale
 from .stages import is_toy
 
 TOY = (
@@ -38,6 +39,7 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     settings = model.settings
     sentence = model.instrumented().record(SENTENCE.split())
     facts = {
+        "in the paper": PAPER_HAD,
         "model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}",
         "word vectors": settings.source,
         "loss": f"{settings.probabilities} and cross-entropy",
@@ -58,9 +60,19 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     return Report(facts, blocks, [HOW], _tables(evidence), TOY if is_toy(attempt) else "")
 
 
+def _exact_regressions(run: SeedRun) -> pd.DataFrame:
+    """Over the words that the lexicon has as they stand; none where they are too few."""
+    try:
+        return pd.DataFrame([{"method": method, **run.exact_regression(method)} for method in run.study.methods])
+    except Unmeasured:
+        return pd.DataFrame()
+
+
 def _table_1(evidence: Evidence) -> list[Block]:
+    mean, (low, high) = accuracy_of(evidence.sentences)
     rows: list[Sequence[Words]] = [["SST-5, accuracy", "paper", f"{ACCURACY:.3f}"]]
     rows += [["SST-5, accuracy", run.title, f"{run.score:.3f}"] for run in evidence.sentences]
+    rows.append(["SST-5, accuracy", "mean, with its 95% interval", f"{mean:.3f} [{low:.3f}, {high:.3f}]"])
     rows.append([f"{SEND}, mean concordance", "paper", f"{CONCORDANCE:.2f}"])
     measure = f"{evidence.story_source}, mean concordance"
     rows += [[measure, run.title, f"{run.score:.2f}"] for run in evidence.stories]
@@ -83,7 +95,18 @@ def _figures(run: SeedRun, source: str, suffix: str) -> Iterator[Block]:
     )
     if "heads" in drawn:
         heads = shown("fig06_heads", "heads", "In percent")
-        yield from under(f"Figure 6: heads on very positive and very negative words ({source})", heads)
+        yield from under(
+            f"Figure 6: heads on very positive and very negative words ({source})", heads, _head_table(run.study.heads)
+        )
+
+
+def _head_table(heads: pd.DataFrame) -> Table:
+    """The shares of Figure 6 with their intervals over texts."""
+    rows = [
+        [row["tag"], str(row["head"]), f"{row['share']:.1%} ± {1.96 * row['error']:.1%}", f"{row['chance']:.1%}"]
+        for row in heads.to_dict("records")
+    ]
+    return Table(["words", "head", "share, with its 95% interval", "chance"], rows)
 
 
 def _regressions(evidence: Evidence) -> list[Block]:
@@ -96,13 +119,14 @@ def _regressions(evidence: Evidence) -> list[Block]:
             f"{row['b2']:.3f} ± {row['b2_error']:.3f}",
             f"{row['b2_t']:.2f}",
             f"{row['b2_p']:.2g}",
+            f"{row['r_squared']:.4f}",
             "yes" if row["vertex_inside"] else "no",
         ]
         for source, runs in _sources(evidence)
         for run in runs
         for row in run.study.regressions.to_dict("records")
     ]
-    columns = ["", "", "method", "scores", "quadratic term", "t", "p", "turns within the range"]
+    columns = ["", "", "method", "scores", "quadratic term", "t", "p", "r²", "turns within the range"]
     return under("Every regression", Table(columns, rows))
 
 
@@ -122,5 +146,6 @@ def _tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
         "correlations": every(lambda run: run.study.correlations),
         "heads": every(lambda run: run.study.heads),
         "evenness": every(lambda run: run.evenness),
-        "scores": every(lambda run: pd.DataFrame({"score": [run.score]})),
+        "regressions_exact": every(_exact_regressions),
+        "scores": every(lambda run: pd.DataFrame({"score": [run.score], "texts": [run.texts]})),
     }

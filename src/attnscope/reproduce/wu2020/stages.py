@@ -135,7 +135,7 @@ def measure_sentence_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[
     texts = [list(tree.words) for tree in test]
     read = model.instrumented()
     study = _study(folder / "studies" / f"seed-{seed}", read, texts, sentences.lexicon, methods, sentences.tags)
-    return model, SeedRun(seed, accuracy(model, test), study, evenness_by_layer(read, texts))
+    return model, SeedRun(seed, accuracy(model, test), study, evenness_by_layer(read, texts), len(test))
 
 
 def run_stories(attempt: Attempt[Scale, Options]) -> list[tuple[SentimentTransformer, SeedRun]]:
@@ -164,7 +164,7 @@ def run_story_seed(attempt: Attempt[Scale, Options], seed: int) -> tuple[Sentime
     methods = [name for name in METHODS if name != OF_CLASS]
     words = attempt["sentences read"].lexicon
     study = _study(folder / "studies" / f"stories-seed-{seed}", read, texts, words, methods, None)
-    return model, SeedRun(seed, mean_concordance(model, test), study, evenness_by_layer(read, texts))
+    return model, SeedRun(seed, mean_concordance(model, test), study, evenness_by_layer(read, texts), len(test))
 
 
 def evidence_of(attempt: Attempt[Scale, Options]) -> Evidence:
