@@ -82,15 +82,15 @@ def of_sun2020(tables: Tables) -> SunEvidence:
         keys = list(words)
         products = tables["table_2"].assign(**{PRODUCT: lambda rows: rows[PRODUCT].map(_one_product)})
         compared = compared.merge(products[[*keys, PRODUCT]], on=keys, how="left")
-    signs = tables.get("signs")
-    if signs is None:
+    signs = tables.get("signs", pd.DataFrame(columns=["data"]))
+    if MADE_UP not in set(signs["data"]):
         ends = tables["made_up"][tables["made_up"]["penalty"] == 0].to_dict("records")
         rows = [
             {"run": f"data {end['set']}, seed {end['seed']}", **row}
             for end in ends
             for row in curves([{"probe": "end", **end}])
         ]
-        signs = signs_of(pd.DataFrame(rows), MADE_UP)
+        signs = pd.concat([signs, signs_of(pd.DataFrame(rows), MADE_UP)], ignore_index=True)
     kept = {"scores": tables["scores"], "comparisons": compared}
     return SunEvidence(tables["table_2"], words, tables["made_up"], tables["skewed"], signs, kept)
 

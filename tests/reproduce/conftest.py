@@ -41,7 +41,7 @@ def part_of_speech() -> pd.DataFrame:
     table.loc[to & tag.isin(["VERB", "PUNCT"]) & (layer == 5) & (head == 3), "value"] = 0.6
     table.loc[~to & (tag == "PUNCT") & (layer >= 6) & (head < 3), "value"] = 0.5
     table.loc[~to & tag.isin(["VERB", "NOUN"]) & (layer == 8) & (head == 3), "value"] = 0.6
-    return table.assign(chance=0.2)
+    return table.assign(chance=0.2, one_token=0.3, one_token_chance=0.2)
 
 
 def tables() -> dict[str, pd.DataFrame]:

@@ -284,13 +284,18 @@ def test_a_head_that_may_not_look_far_at_all_decides_nothing(paper_tables, surve
 
 
 def test_heads_on_one_token_of_each_sentence_decide_nothing_of_a_tag(paper_tables, survey_from):
-    speech = paper_tables["part_of_speech"].assign(one_token=0.3, one_token_chance=0.2)
-    tables = paper_tables | {"part_of_speech": speech}
+    speech = paper_tables["part_of_speech"]
+    tables = paper_tables
     assert one_claim("det-heads-shallow", survey_from(tables)).holds is True
     speech.loc[speech["layer"] < 3, "one_token"] = 0.7
     found = one_claim("det-heads-shallow", survey_from(tables))
     assert found.holds is None
     assert found.note.startswith("5 of the 5 give the share of DET to one token of each sentence")
+    assert one_claim("propn-heads-deep", survey_from(tables)).holds is True, "no article, no sink of that kind"
+    bare = tables | {"part_of_speech": speech.drop(columns=["one_token", "one_token_chance"])}
+    found = one_claim("det-heads-shallow", survey_from(bare))
+    assert found.holds is None
+    assert found.note.startswith("Whether these heads give the share of DET to one token of each sentence is not kept.")
 
 
 def test_effects_are_the_figures(paper_tables, survey_from):
