@@ -181,8 +181,8 @@ class HeadTally:
 
     def state(self) -> dict[str, Any]:
         """All of it, for a checkpoint."""
-        arrays = {"tagged": self.tagged, "whole": self.whole, "squares": self.squares}
-        arrays |= {"texts": self.texts, "words": self.words}
+        names = ("tagged", "whole", "squares", "texts", "words")
+        arrays: dict[str, np.ndarray] = {name: getattr(self, name) for name in names}
         kept = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         return {"tags": list(self.tags), "heads": list(self.heads), **kept}
 

@@ -90,7 +90,8 @@ def main_axes(matrix: sparse.csr_array, width: int) -> Float64[np.ndarray, "word
     left, values, _ = svds(matrix, width, v0=np.ones(min(matrix.shape)))
     left, values = left[:, ::-1], values[::-1]
     largest = left[np.abs(left).argmax(0), np.arange(width)]
-    return left * np.sign(largest) * np.sqrt(values)
+    axes: Float64[np.ndarray, "word width"] = left * np.sign(largest) * np.sqrt(values)
+    return axes
 
 
 def train_vectors(texts: Iterable[Sequence[str]], width: int = 300) -> WordVectors:

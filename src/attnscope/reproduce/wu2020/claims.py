@@ -269,10 +269,8 @@ def heads_above_chance(run: SeedRun, tag: str) -> Finding:
         effect = Effect("least share of a head over chance", ratio(least["share"], chance))
         return at_chance(Finding(shown, None, "", effect), "How far texts differ was not kept.")
     low, high = (rows["share"] + side * 1.96 * rows["error"] for side in (-1, 1))
-    ends = (float(end[least.name]) for end in (low, high))
-    effect = Effect(
-        "least share of a head over chance", *(ratio(one, chance) for one in (least["share"], *ends)), "95%"
-    )
+    by_chance = [ratio(float(one[least.name]), chance) for one in (rows["share"], low, high)]
+    effect = Effect("least share of a head over chance", by_chance[0], by_chance[1], by_chance[2], "95%")
     clearly = (
         f"{int((low > chance).sum())} of them by their whole interval, {int((high < chance).sum())} below chance so."
     )

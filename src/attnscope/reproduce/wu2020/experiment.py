@@ -24,6 +24,6 @@ reproduce_wu2020 = Experiment(
     spares=lambda given: () if given.get("vectors") == TRAINED else VECTOR_TEXTS,
     replaces={"corpus": ("sst",), "lexicon": ("warriner",)},
     packages={"statsmodels": "attnscope[lexicon]"},
-    takes={"cpu": "some 35 minutes on two cores"},
+    takes={"cpu": "hours on two cores"},
 )
 """Table 1, Figures 3 to 6 and every claim. Without SEND its claims are not judged."""
