@@ -30,7 +30,7 @@ def test_the_plan_has_sizes_and_time_and_the_refusal_all_that_is_missing(tmp_pat
     with pytest.raises(BadInput) as refused:
         plan_run(wu2020, "cpu", {"data": tmp_path})
     told = str(refused.value)
-    assert told.startswith("wu2020 at the scale cpu lacks 2 of its needs, and would then take some 35 minutes")
+    assert told.startswith("wu2020 at the scale cpu lacks 2 of its needs, and would then take hours on two cores")
     assert "the data set sst (train, dev, test, some 1 MB: attnscope data get sst)" in told
     assert "the data set warriner (all, some 1 MB: attnscope data add warriner FILE)" in told
     put(tmp_path, *wu2020.needs)

@@ -247,7 +247,7 @@ def test_terms_are_judged_along_training_and_not_at_its_end():
     found = one_claim("signs-of-f-sst", replace(made(), signs=early))
     assert found.holds is False
     assert found.note == "Below 95% of the looks: seed 2, positive words (0.1 at the end)."
-    assert found.n == {"runs": 2, "looks": 80}
+    assert found.n == {"runs": 2, "looks": 40}
     assert found.here.startswith("right at the fewest looks of any run: positive words 0%, negative words 100%;")
     once = signs(term="F", kind=POSITIVE, value=-0.3, since=20)
     assert rows_of(once, "F", POSITIVE)["right"].tolist() == [1.0, 0.95], "the first step is before any training"

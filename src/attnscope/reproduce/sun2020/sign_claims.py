@@ -75,9 +75,8 @@ def has_signs(evidence: Evidence, data: str, term: str) -> Finding:
     note += f" The wrong sign at the end: {_named(at_end)}." if len(at_end) else ""
     holds = bool(wrong.empty and neutral <= NEAR_ZERO)
     effect = Effect("least share of looks with the right sign", float(worst.min()))
-    found = Finding(
-        here, holds, note.strip(), effect, {"runs": rows["run"].nunique(), "looks": int(rows["looks"].sum())}
-    )
+    looks = rows.groupby("run")["looks"].first()
+    found = Finding(here, holds, note.strip(), effect, {"runs": len(looks), "looks": int(looks.sum())})
     if rows["looks"].min() < FEWEST:
         return at_chance(found, "Only the end of training was kept, which does not say how it was on the way.")
     return found
