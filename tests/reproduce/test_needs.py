@@ -36,7 +36,7 @@ def test_the_plan_has_sizes_and_time_and_the_refusal_all_that_is_missing(tmp_pat
     put(tmp_path, *wu2020.needs)
     assert plan_run(wu2020, "cpu", {"data": tmp_path}) == (
         "wu2020 at the scale cpu reads 2 data sets of 2 MB together (sst 1 MB, warriner 1 MB), all of them here, and "
-        "takes some 35 minutes on two cores."
+        "takes hours on two cores."
     )
     monkeypatch.setattr("attnscope.reproduce.needs.find_spec", lambda package: None if package == "statsmodels" else 1)
     with pytest.raises(BadInput, match=r"lacks 1 of its needs.*statsmodels \(pip install 'attnscope\[lexicon\]'\)"):
