@@ -121,7 +121,14 @@ class ModuleReader:
         request = checked_request(self.stacks, **options)
         if request.queries_and_keys or request.values:
             raise BadInput("Queries, keys and values of a torch module cannot be read; its attention weights can.")
+        if request.keep != "weights":
+            raise BadInput('Queries and keys of a torch module cannot be read: record it with keep="weights".')
         return request
+
+    @property
+    def shows_vectors(self) -> bool:
+        """A torch module shows its weights alone."""
+        return False
 
     def size(self, request: Request) -> Size | None:
         """Nothing is known before it runs."""
