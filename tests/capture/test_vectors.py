@@ -95,6 +95,17 @@ def test_what_would_be_a_matrix_is_refused_with_its_size(tiny):
         light.select(heads=0)
 
 
+@pytest.mark.parametrize("name", ["llama", "mistral", "t5"])
+def test_it_is_saved_and_loaded(tiny, name, tmp_path):
+    _, light = both(tiny, name)
+    found = attnscope.AttentionRecord.load(light.save(tmp_path / "long.safetensors"))
+    assert type(found) is type(light)
+    torch.testing.assert_close(found.full().weights, light.full().weights, atol=0, rtol=0)
+    assert (found.back, found.ahead, found.card) == (light.back, light.ahead, light.card)
+    with pytest.raises(BadInput, match="written as they are kept"):
+        light.save(tmp_path / "small.safetensors", precision="uint8")
+
+
 @pytest.mark.parametrize("options", [{"gradients": True}, {"heads": "mean"}, {"queries_and_keys": True}])
 def test_what_needs_weights_is_refused_beforehand(tiny, options):
     with pytest.raises(BadInput, match="without gradients"):

@@ -238,7 +238,7 @@ def _joined(biases: Sequence[Tensor | None]) -> Float[Tensor, "layer some_heads 
     if not known:
         return None
     if len(known) == len(biases) and all(bias is known[0] or torch.equal(bias, known[0]) for bias in known):
-        return known[0].cpu().expand(len(biases), *known[0].shape)
+        return known[0].cpu().unsqueeze(0)
     shape = torch.broadcast_shapes(*(bias.shape for bias in known))
     none = known[0].new_zeros(shape)
     return torch.stack([(none if bias is None else bias.expand(shape)).cpu() for bias in biases])

@@ -289,7 +289,10 @@ class AttentionRecord:
     @checked
     def load(cls, path: str | Path) -> "AttentionRecord":
         """Read what `save` wrote; the file is data from anywhere, and every field of it is checked."""
-        return cls(**storage.read(Path(path), cls))
+        from .vector_record import VectorRecord  # which is one of these
+
+        kind, values = storage.read(Path(path), {storage.FORMAT: AttentionRecord, storage.VECTORS: VectorRecord})
+        return kind(**values)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         layers, heads, queries, keys = self.shape

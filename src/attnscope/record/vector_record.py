@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,9 +12,9 @@ from torch import Tensor
 
 from ..errors import BadInput
 from ..numerals import in_words
-from . import checks
+from . import checks, storage
 from .attention import AttentionRecord
-from .schema import Count, Finite
+from .schema import Count, Finite, checked
 from .vectors import LayerVectors, blocks, rows
 
 FLOAT32_BYTES = 4
@@ -35,6 +36,8 @@ class VectorRecord(AttentionRecord):
     normalizers: Float[Tensor, "layer head query"]
     """The log-sum-exp of the scores of each query: a weight is exp(score - normalizer)."""
     scaling: tuple[Finite, ...]
+    score_bias: Float[Tensor, "#layer #head query key"] | None = None
+    """What is added to the scores beside what `back` and `ahead` hide; one for all layers where they share it."""
     back: tuple[Count | None, ...]
     """How many tokens back a query of each layer sees; None: all."""
     ahead: tuple[Count | None, ...]
@@ -87,7 +90,7 @@ class VectorRecord(AttentionRecord):
             softcap=self.softcap,
             back=self.back[place],
             ahead=self.ahead[place],
-            bias=None if self.score_bias is None else self.score_bias[place],
+            bias=None if self.score_bias is None else self.score_bias[place if len(self.score_bias) > 1 else 0],
         )
 
     def rows(self, layer: int, head: int, queries: int | Sequence[int]) -> Float[Tensor, "some_query key"]:
@@ -110,6 +113,16 @@ class VectorRecord(AttentionRecord):
         kept = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in replaced}
         return AttentionRecord(weights=weights, **kept)
 
+    @checked
+    def save(self, path: str | Path, precision: storage.Precision = "float32") -> Path:
+        """Write to a safetensors file, atomically, with the vectors as they are kept; `load` maps it into memory."""
+        if precision != "float32":
+            raise BadInput(
+                'Vectors are written as they are kept: record with keep="bfloat16 vectors" for half the size.'
+            )
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}
+        return storage.write_vectors(Path(path), values)
+
     def words(self) -> AttentionRecord:
         """Refused: attention between words is a matrix too."""
         raise BadInput(
@@ -123,8 +136,10 @@ class VectorRecord(AttentionRecord):
         kept = checks.positions(layers, len(self.layers), "layer")
         cut = {
             name: None if getattr(self, name) is None else getattr(self, name)[kept]
-            for name in ("queries", "group_keys", "normalizers", "score_bias", "group_values", "value_products")
+            for name in ("queries", "group_keys", "normalizers", "group_values", "value_products")
         }
+        if self.score_bias is not None and len(self.score_bias) > 1:
+            cut["score_bias"] = self.score_bias[kept]
         of_layers = {name: tuple(getattr(self, name)[place] for place in kept) for name in LISTS}
         return replace(self, **cut, **of_layers)
 
