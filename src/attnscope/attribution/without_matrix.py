@@ -199,7 +199,7 @@ def effective_basis(record: VectorRecord, layer: int) -> Float[Tensor, "head key
     """What spans what the projected values span, and has their products with each other: V (W W')^(1/2)."""
     values, products = _values(record, layer)
     squares, directions = torch.linalg.eigh(products.double())
-    roots = directions * squares.clamp_min(0).sqrt().unsqueeze(-2) @ directions.mT
+    roots: Tensor = directions * squares.clamp_min(0).sqrt().unsqueeze(-2) @ directions.mT
     return values.double() @ roots
 
 

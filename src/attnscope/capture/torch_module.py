@@ -119,16 +119,11 @@ class ModuleReader:
     def request(self, **options: Any) -> Request:
         """What the user asks of a torch module, which shows nothing but its weights."""
         request = checked_request(self.stacks, **options)
-        if request.queries_and_keys or request.values:
+        if request.queries_and_keys or request.values or request.keep != "weights":
             raise BadInput("Queries, keys and values of a torch module cannot be read; its attention weights can.")
-        if request.keep != "weights":
-            raise BadInput('Queries and keys of a torch module cannot be read: record it with keep="weights".')
         return request
 
-    @property
-    def shows_vectors(self) -> bool:
-        """A torch module shows its weights alone."""
-        return False
+    shows_vectors = False
 
     def size(self, request: Request) -> Size | None:
         """Nothing is known before it runs."""

@@ -127,7 +127,7 @@ class Watch:
 
     def looks_at(self, module: nn.Module) -> bool:
         """Whether this call is part of the run that is watched: a hook may run the model within the run."""
-        return self.observer is not None and self.depth == 1 and module in self.stacks
+        return self.depth == 1 and module in self.stacks
 
     def is_new(self, module: nn.Module, query: Tensor, key: Tensor) -> bool:
         """Whether this call has weights of its own: DiffLlama multiplies one map with two halves of its values."""
@@ -190,7 +190,7 @@ def _observed_attention(
 ) -> tuple[Tensor, Tensor | None]:
     """The module's own eager attention, shown to the observer."""
     output, weights = eager(module, query, key, value, attention_mask, *arguments, **options)
-    if not watch.looks_at(module):
+    if watch.observer is None or not watch.looks_at(module):
         return output, weights
     if weights is None:
         raise BadInput(f"The eager attention of {type(module).__name__} gives no weights, so they cannot be read.")

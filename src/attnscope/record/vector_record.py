@@ -134,13 +134,13 @@ class VectorRecord(AttentionRecord):
         if heads is not None:
             raise BadInput("Heads of a record of vectors share keys, so they stay together: choose heads in a method.")
         kept = checks.positions(layers, len(self.layers), "layer")
-        cut = {
+        cut: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[kept]
             for name in ("queries", "group_keys", "normalizers", "group_values", "value_products")
         }
         if self.score_bias is not None and len(self.score_bias) > 1:
             cut["score_bias"] = self.score_bias[kept]
-        of_layers = {name: tuple(getattr(self, name)[place] for place in kept) for name in LISTS}
+        of_layers: dict[str, Any] = {name: tuple(getattr(self, name)[place] for place in kept) for name in LISTS}
         return replace(self, **cut, **of_layers)
 
     def _repr_html_(self) -> str:
