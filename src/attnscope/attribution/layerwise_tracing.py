@@ -9,7 +9,7 @@ from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import lean_to_first, refuse_cross, square_weights
-from .without_matrix import sweep_down
+from .without_matrix import sweep_once
 
 
 def trace_down(
@@ -37,7 +37,7 @@ def layerwise_tracing(record: AttentionRecord, normalize: str | None = None) -> 
         raise BadInput(f'normalize is None or "softmax" here, not {normalize!r}.')
     if isinstance(record, VectorRecord):
         refuse_cross(record)
-        per_head = sweep_down(record)[1]
+        per_head = sweep_once(record)[1]
     else:
         per_head = trace_down(square_weights(record), record.readout)
     scores = per_head[0].sum(0)

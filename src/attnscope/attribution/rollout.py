@@ -21,7 +21,7 @@ from .heads import (
     refuse_cross,
     with_residual,
 )
-from .without_matrix import rolled_down, rolled_heads, scores_without_matrix, sweep_down
+from .without_matrix import rolled_down, rolled_heads, scores_without_matrix, sweep_once
 
 
 def rolled_out(
@@ -83,7 +83,7 @@ def rollout(
             lambda by, layer, row: rolled_down(record, heads, residual, row, range(start, layer + 1), by),
             normalize,
             compute_per_head=lambda: rolled_heads(record, heads, residual, start),
-            known=sweep_down(record)[0] if is_plain and normalize is None else None,
+            known=sweep_once(record)[0] if is_plain and normalize is None else None,
         )
 
     def of(weights: Float[Tensor, "layer head token token"]) -> TokenScores:

@@ -94,14 +94,19 @@ def sweep_down(record: VectorRecord) -> tuple[Float[Tensor, " token"], Float[Ten
 
     Two rows cost what one does, so whoever asks for one of them has the other when it is asked for next.
     """
+    of_heads = record.shape[1]
+    rolled, traced, layers = record.readout, record.readout.expand(of_heads, -1), []
+    for layer in reversed(range(record.shape[0])):
+        both = carry(record.layer(layer), torch.stack([rolled.expand(of_heads, -1), traced]))
+        rolled, traced = (rolled + both[0].mean(0)) / 2, both[1]
+        layers.append(traced)
+    return rolled, torch.stack(layers[::-1])
+
+
+def sweep_once(record: VectorRecord) -> tuple[Float[Tensor, " token"], Float[Tensor, "layer head token"]]:
+    """What `sweep_down` finds, computed when it is first asked for."""
     if record not in _swept:
-        of_heads = record.shape[1]
-        rolled, traced, layers = record.readout, record.readout.expand(of_heads, -1), []
-        for layer in reversed(range(record.shape[0])):
-            both = carry(record.layer(layer), torch.stack([rolled.expand(of_heads, -1), traced]))
-            rolled, traced = (rolled + both[0].mean(0)) / 2, both[1]
-            layers.append(traced)
-        _swept[record] = rolled, torch.stack(layers[::-1])
+        _swept[record] = sweep_down(record)
     return _swept[record]
 
 
