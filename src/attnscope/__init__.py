@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .explaining import explain as explain
     from .record import AttentionRecord as AttentionRecord
     from .record import TokenScores as TokenScores
+    from .record import VectorRecord as VectorRecord
     from .report import write_mistakes as write_mistakes
     from .report import write_report as write_report
     from .reproduce import EXPERIMENTS as EXPERIMENTS
@@ -68,6 +69,7 @@ _HOME = {
     "Tokenized": "capture",
     "Trust": "evaluation",
     "VIEWS": "views",
+    "VectorRecord": "record",
     "View": "views",
     "attribute": "attribution",
     "blank_out": "attribution",

@@ -23,3 +23,12 @@ def three_digits(number: float) -> str:
     """
     places = 2 - math.floor(math.log10(abs(number))) if number and math.isfinite(number) else FEWEST_PLACES
     return f"{number:.{min(max(places, 0), FEWEST_PLACES)}f}".replace("-", "−")
+
+
+def in_words(count: int | float) -> str:
+    """A number of bytes, in three figures."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

@@ -7,7 +7,7 @@ import torch
 
 import attnscope
 from attnscope.attribution.choosing import every_method
-from attnscope.bench import BENCHMARKS, explain, figure
+from attnscope.bench import BENCHMARKS, explain, figure, long
 from attnscope.bench.flow import _full_table, _one_source, random_graph, solvers
 
 
@@ -37,6 +37,16 @@ def test_a_wrong_flow_stops_the_benchmark(monkeypatch):
         list(_full_table("all", graph, None, None))
 
 
+def test_long_texts_are_measured_on_the_same_attention():
+    size = long.SIZE | {"hidden_size": 36, "intermediate_size": 40, "num_hidden_layers": 2}
+    figures = list(long.measure_long([24], size))
+    assert {row.other for row in figures} == {"forward pass", "all weights"}
+    model = long.LlamaModel(long.LlamaConfig(**size)).eval()
+    ids = torch.arange(24)[None]
+    weights = torch.stack([layer[0] for layer in long._all_weights(model, ids)])
+    torch.testing.assert_close(long._recorded(model, ids).full().weights, weights, atol=1e-5, rtol=0)
+
+
 def test_figures_say_whether_the_goal_is_met():
     assert figure.faster("a", "b", 1.0, 10.0, 5).met is True
     assert figure.faster("a", "b", 1.0, 10.0, 50).met is False
@@ -55,7 +65,7 @@ def test_work_takes_turns():
 
 
 def test_every_benchmark_is_a_function_without_arguments():
-    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "explain", "survey", "sweep", "views"}
+    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "explain", "long", "survey", "sweep", "views"}
     assert all(callable(measure) for measure in BENCHMARKS.values())
 
 

@@ -7,11 +7,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ..errors import BadInput
-from ..record import AttentionRecord, TokenScores
+from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import scores_of
+from ..record.vectors import visible
 from .heads import Heads, checked_layer, pooled_heads, square_weights, visible_keys
 from .rerunning import say_lacking
+from .without_matrix import carried_row, effective_basis, one_hot, refuse_map, rows_of_some
 
 NO_VALUES = "This needs the values of each head: take the record with model.record(text, values=True)."
 ROUNDING = torch.finfo(torch.float32).eps
@@ -32,6 +34,31 @@ def effective_rows(record: AttentionRecord, layer: int, queries: Sequence[int]) 
     """The same for some queries of one layer, by its place."""
     values, asking = values_of(record)[layer].double(), list(queries)
     weights, seen = record.weights[layer][:, asking].double(), visible_keys(record)[layer][asking]
+    return _effective(values, weights, seen)
+
+
+def effective_row(
+    record: VectorRecord, heads: Heads, layer: int, row: Float[Tensor, " query"]
+) -> Float[Tensor, " key"]:
+    """A row times the effective weights of one layer, heads pooled, of a record of vectors.
+
+    Where every query sees every key all rows are projected alike, so that their sum is, too.
+    """
+    vectors, read = record.layer(layer), row.nonzero().flatten().tolist()
+    if vectors.sees_all:
+        weights, seen = carried_row(record, layer, row).unsqueeze(1), torch.ones(1, vectors.shape[2], dtype=torch.bool)
+        shares = torch.ones(1, dtype=torch.float64)
+    else:
+        weights, seen, shares = rows_of_some(record, layer, read), visible(vectors, read), row[read].double()
+    found = _effective(effective_basis(record, layer), weights.double(), seen)
+    return shares @ pooled_heads(found.unsqueeze(0), heads)[0]
+
+
+def _effective(
+    values: Float[Tensor, "head key width"],
+    weights: Float[Tensor, "head query key"],
+    seen: Bool[Tensor, "query key"],
+) -> Float[Tensor, "head query key"]:
     # one basis per head of what its values span: at most head width + 1 columns, however wide the model is
     spans = _columns(torch.cat([values, torch.ones(*values.shape[:2], 1, dtype=torch.float64)], -1))
     return torch.stack([_project(rows, span, seen) for rows, span in zip(weights, spans, strict=True)])
@@ -97,7 +124,8 @@ def _inverses(
 
 def identifiability(record: AttentionRecord, layer: int) -> tuple[str, ...]:
     """A warning where weights cannot be told from what a head does: more tokens than the head is wide, plus one."""
-    width = max(span.shape[1] for span in _columns(values_of(record)[layer].double()))
+    values = effective_basis(record, layer) if isinstance(record, VectorRecord) else values_of(record)[layer].double()
+    width = max(span.shape[1] for span in _columns(values))
     if len(record.key_tokens) <= width + 1:
         return ()
     warning = (
@@ -132,6 +160,15 @@ def effective(record: AttentionRecord, heads: Heads = "mean", layer: int = -1) -
     `values` are their V W_O. Abnar & Zuidema 2020 (section 5) name it as the next step.
     """
     layer = checked_layer(record, layer)
+    if isinstance(record, VectorRecord):
+        return scores_of(
+            record,
+            "effective",
+            effective_row(record, heads, layer, record.readout),
+            compute_map=lambda: refuse_map(record),
+            compute_row=lambda layer, query: effective_row(record, heads, layer, one_hot(record, query)),
+            warnings=identifiability(record, layer),
+        )
     read = record.readout.nonzero().flatten().tolist()
     rows = pooled_heads(effective_rows(record, layer, read).unsqueeze(0), heads)[0]
     return scores_of(

@@ -47,13 +47,18 @@ def pooled_maps(weights: Float[Tensor, "layer head token token"], heads: Heads) 
 
 
 def square_weights(record: AttentionRecord) -> Float[Tensor, "layer head token token"]:
-    """The weights of a self-attention record, or one sentence about why layers cannot be joined."""
+    """The weights of a self-attention record."""
+    refuse_cross(record)
+    return record.weights
+
+
+def refuse_cross(record: AttentionRecord) -> None:
+    """One sentence about why layers of cross-attention cannot be joined."""
     if record.stack == "cross":
         raise BadInput(
             "Cross-attention goes from one text to another, so its layers cannot be joined: use raw, or a record of the"
             " encoder or decoder stack."
         )
-    return record.weights
 
 
 def checked_layer(record: AttentionRecord, layer: int) -> int:

@@ -5,10 +5,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
-from ..record import AttentionRecord, TokenScores
+from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .heads import lean_to_first, square_weights
+from .heads import lean_to_first, refuse_cross, square_weights
+from .without_matrix import sweep_once
 
 
 def trace_down(
@@ -34,7 +35,11 @@ def layerwise_tracing(record: AttentionRecord, normalize: str | None = None) -> 
     """
     if normalize not in (None, "softmax"):
         raise BadInput(f'normalize is None or "softmax" here, not {normalize!r}.')
-    per_head = trace_down(square_weights(record), record.readout)
+    if isinstance(record, VectorRecord):
+        refuse_cross(record)
+        per_head = sweep_once(record)[1]
+    else:
+        per_head = trace_down(square_weights(record), record.readout)
     scores = per_head[0].sum(0)
     return scores_of(
         record,

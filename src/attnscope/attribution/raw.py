@@ -3,10 +3,11 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from ..record import AttentionRecord, TokenScores
+from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .heads import Heads, checked_layer, normalize_scores, pooled_heads
+from .without_matrix import raw_row, scores_without_matrix
 
 
 @checked
@@ -17,6 +18,10 @@ def raw(record: AttentionRecord, heads: Heads = "mean", layer: int = -1, normali
     `normalize="receptive_field"` corrects the lean of decoders to early tokens.
     """
     chosen = checked_layer(record, layer)
+    if isinstance(record, VectorRecord):
+        return scores_without_matrix(
+            record, "raw", lambda by, layer, row: raw_row(record, heads, layer, row, by), normalize, layer=chosen
+        )
 
     def of(weights: Float[Tensor, "layer head query key"]) -> TokenScores:
         return scores_of(

@@ -6,11 +6,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..record import AttentionRecord, TokenScores
+from ..errors import BadInput
+from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .effective import chosen_attention
-from .heads import Heads, checked_layer, checked_positions, lean_to_first, normalize_scores, pooled_maps, with_residual
+from .heads import (
+    Heads,
+    checked_layer,
+    checked_positions,
+    lean_to_first,
+    normalize_scores,
+    pooled_maps,
+    refuse_cross,
+    with_residual,
+)
+from .without_matrix import rolled_down, rolled_heads, scores_without_matrix, sweep_once
 
 
 def rolled_out(
@@ -59,6 +70,21 @@ def rollout(
     start = checked_layer(record, start_layer)
     wanted = None if queries is None else checked_positions(record, queries, "query")
     with_residual(torch.zeros(1, 1), residual)  # refuse a share that is none before anything is computed
+    if isinstance(record, VectorRecord):
+        refuse_cross(record)
+        if wanted is not None or attention != "weights":
+            raise BadInput(
+                "A record of vectors has single rows of the rollout of its weights: scores.at(query, layer)."
+            )
+        is_plain = (heads, residual, start) == ("mean", 0.5, 0)
+        return scores_without_matrix(
+            record,
+            "rollout",
+            lambda by, layer, row: rolled_down(record, heads, residual, row, range(start, layer + 1), by),
+            normalize,
+            compute_per_head=lambda: rolled_heads(record, heads, residual, start),
+            known=sweep_once(record)[0] if is_plain and normalize is None else None,
+        )
 
     def of(weights: Float[Tensor, "layer head token token"]) -> TokenScores:
         pooled = pooled_maps(weights, heads)

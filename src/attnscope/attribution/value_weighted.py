@@ -4,11 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..record import AttentionRecord, TokenScores
+from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import scores_of
 from .effective import values_of
 from .heads import Heads, checked_layer, pooled_heads
+from .without_matrix import carried_lengths, one_hot, refuse_map
 
 
 def carry(
@@ -27,6 +28,14 @@ def value_weighted(record: AttentionRecord, heads: Heads = "mean", layer: int = 
     are in the units of the residual stream, and so do not sum to one.
     """
     layer = checked_layer(record, layer)
+    if isinstance(record, VectorRecord):
+        return scores_of(
+            record,
+            "value_weighted",
+            carried_lengths(record, heads, layer, record.readout),
+            compute_map=lambda: refuse_map(record),
+            compute_row=lambda layer, query: carried_lengths(record, heads, layer, one_hot(record, query)),
+        )
     weights, values = record.weights, values_of(record)
     return scores_of(
         record,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from .explain import measure_explain
 from .figure import Figure as Figure
 from .flow import measure_flow
+from .long import measure_long
 from .rollout import measure_blank_out, measure_rollout
 from .survey import measure_survey
 from .sweep import measure_sweep
@@ -15,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "rollout": measure_rollout,
     "blank_out": measure_blank_out,
     "explain": measure_explain,
+    "long": measure_long,
     "survey": measure_survey,
     "sweep": measure_sweep,
     "views": measure_views,

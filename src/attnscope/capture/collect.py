@@ -106,19 +106,7 @@ class Collector:
         self.projected_values.append(values)
         if not is_plain:
             self._check_sum(projection, call.weights.detach(), values)
-        joined = call.output.detach().flatten(2)
-
-        def compare(_module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
-            hook.remove()
-            given = arguments[0].detach().reshape(joined.shape) if arguments[0].numel() == joined.numel() else None
-            limit = VECTOR_TOLERANCES.get(joined.dtype, 1e-2) * float(joined.abs().max())
-            if given is None or (given - joined).abs().max() > limit:
-                raise BadInput(
-                    f"{self._family} changes what its heads put out before the output projection (by a gate, a norm or"
-                    " a subtraction), so what a value adds cannot be told; its attention weights can be recorded."
-                )
-
-        hook = projection.register_forward_pre_hook(compare)
+        refuse_changed_heads(self._family, projection, call.output.detach())
 
     def _check_sum(
         self,
@@ -260,15 +248,50 @@ def _per_query_head(
     return vectors.repeat_interleave(heads // vectors.shape[1], dim=1)
 
 
+def refuse_changed_heads(family: str, projection: nn.Module, output: Float[Tensor, "batch query head width"]) -> None:
+    """Refuse, when its projection is called, a layer that changes what its heads put out before it."""
+    joined = output.flatten(2)
+
+    def compare(_module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+        hook.remove()
+        given = arguments[0].detach().reshape(joined.shape) if arguments[0].numel() == joined.numel() else None
+        limit = VECTOR_TOLERANCES.get(joined.dtype, 1e-2) * float(joined.abs().max())
+        if given is None or (given - joined).abs().max() > limit:
+            raise BadInput(
+                f"{family} changes what its heads put out before the output projection (by a gate, a norm or a"
+                " subtraction), so what a value adds cannot be told; its attention weights can be recorded."
+            )
+
+    hook = projection.register_forward_pre_hook(compare)
+
+
+def _plain_matrix(projection: nn.Module) -> Float[Tensor, "heads_and_width model_width"] | None:
+    """The matrix of a projection that is nothing else, as what it is given is multiplied by it."""
+    weight = getattr(projection, "weight", None)
+    plain = type(projection) in (nn.Linear, Conv1D) and type(weight) is nn.Parameter and weight.device.type != "meta"
+    if not plain or not isinstance(weight, Tensor):
+        return None
+    return weight.detach() if type(projection) is Conv1D else weight.detach().T
+
+
+def head_matrices(family: str, projection: nn.Module, heads: int) -> Float[Tensor, "head width model_width"]:
+    """Each head's part of the output projection."""
+    matrix = _plain_matrix(projection)
+    if matrix is None:
+        raise BadInput(
+            f"The output projection of {family} is no plain matrix (it is quantised, offloaded or adapted), so values"
+            ' cannot be kept before it: record it with keep="weights".'
+        )
+    return matrix.reshape(heads, -1, matrix.shape[-1]).float()
+
+
 def _through_projection(
     projection: nn.Module, values: Float[Tensor, "batch head key width"]
 ) -> tuple[Float[Tensor, "batch head key model_width"], bool]:
     """What each head's value adds behind the output projection, its bias left out; whether by its plain matrix."""
     batch, heads, keys, width = values.shape
-    weight = getattr(projection, "weight", None)
-    plain = type(projection) in (nn.Linear, Conv1D) and type(weight) is nn.Parameter and weight.device.type != "meta"
-    if plain and isinstance(weight, Tensor):
-        matrix = weight.detach() if type(projection) is Conv1D else weight.detach().T
+    matrix = _plain_matrix(projection)
+    if matrix is not None:
         return values @ matrix.reshape(heads, width, -1), True
     # adapters, quantised and offloaded weights: only the module itself knows what it does, head by head
     nothing = values.new_zeros(1, 1, heads * width)

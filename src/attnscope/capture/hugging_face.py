@@ -25,8 +25,9 @@ from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_out
 from .prefix import answers_behind_prefix
 from .reader import Change, Sight, plain_answers
 from .request import Request, Size, checked_request
+from .vectors import VectorCollector, watch_vectors
 from .verifying import SelfCheck, card_of, self_check
-from .watching import AttentionCall, Observer, evaluation_mode, watch_model
+from .watching import AttentionCall, Observer, evaluation_mode, on_interface, watch_model
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
@@ -69,10 +70,13 @@ class HuggingFaceReader(HubModel):
             return None
         config = self.model.config.get_text_config()
         width = getattr(config, "hidden_size", None) or getattr(config, "d_model", None)
+        head_width, groups = (getattr(config, name, None) for name in ("head_dim", "num_key_value_heads"))
         table = self.model.get_output_embeddings() if self.task in ANSWERING else None
         return Size(
             *size,
             width=width if isinstance(width, int) else 0,
+            head_width=head_width if isinstance(head_width, int) else (width or 0) // size[1],
+            groups=groups if isinstance(groups, int) else size[1],
             outcomes=0 if table is None else int(getattr(table, "out_features", 0)),
             takes_padding=self.takes_padding,
             generates=self.has_both_sides and self.task != "classifier" and request.stack != "encoder",
@@ -129,6 +133,8 @@ class HuggingFaceReader(HubModel):
         self, batch: Mapping[str, Any], passages: Sequence[Passage], request: Request, change: Change | None
     ) -> Sight:
         """The same, with its attention; the check, where there is one, runs the model before."""
+        if request.keep != "weights":
+            return self._watch_vectors(batch, request)
         del passages  # the collector cuts off padding when the records are made
         heads_mean = request.heads == "mean"
         collector = Collector(self.model, request.stack, heads_mean, request.queries_and_keys, request.values)
@@ -136,6 +142,28 @@ class HuggingFaceReader(HubModel):
         with changed_lookups(self.model, change):
             output = observed_run(self.model, batch, collector, check)
         return Sight(output, collector.layers, partial(self._fields, collector))
+
+    @property
+    def shows_vectors(self) -> bool:
+        """Whether the model computes its attention where its queries and keys can be read."""
+        return on_interface(self.model)
+
+    def _watch_vectors(self, batch: Mapping[str, Any], request: Request) -> Sight:
+        """The same with queries and keys in place of weights."""
+        dtype = torch.bfloat16 if request.keep == "bfloat16 vectors" else torch.float32
+        collector = VectorCollector(self.model, request.stack, request.values, dtype)
+        check = self_check(self.model, batch, request.verify)
+        with watch_vectors(self.model, collector) as run:
+            output = run(**batch)
+        if check is not None:
+            check.finish(output)
+        return Sight(output, [], partial(self._vector_fields, collector))
+
+    def _vector_fields(self, collector: VectorCollector, _row: int, passage: Passage) -> dict[str, Any]:
+        fields = collector.fields()
+        stack = collector.stack
+        causal = stack == "decoder" and (len(passage.sides(stack)[0]) == 1 or set(fields["ahead"]) == {0})
+        return {**fields, "stack": stack, "causal": causal, "readout": self.readout(passage, stack)}
 
     def _fields(self, collector: Collector, row: int, passage: Passage) -> dict[str, Any]:
         stack = collector.stack

@@ -1,5 +1,6 @@
 """InstrumentedModel: a model whose attention can be read, and which can be run again."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
@@ -13,6 +14,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
+from ..numerals import in_words
 from ..record import AttentionRecord, Target, Text
 from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
@@ -22,7 +24,17 @@ from .hub_model import checked_generation, generate
 from .hugging_face import HuggingFaceReader, source_of
 from .prefix import may_go_on
 from .reader import Reader, capture, gradients_again, probabilities_again
-from .request import Estimate, Request, check_names, checked_count, checked_request, estimate_of, refuse_too_large
+from .request import (
+    Estimate,
+    Request,
+    check_names,
+    checked_count,
+    checked_request,
+    estimate_of,
+    is_too_large,
+    too_large,
+    vectors_instead,
+)
 from .senses import record_inputs
 
 WINDOWS_TOGETHER = 16
@@ -108,6 +120,7 @@ class InstrumentedModel:
         queries_and_keys: bool = False,
         values: bool = False,
         verify: str = "once",
+        keep: str = "weights",
         truncate: bool = False,
         truncation: Truncation = False,
     ) -> AttentionRecord | list[AttentionRecord]:
@@ -128,6 +141,10 @@ class InstrumentedModel:
         off: why this and not that? `heads="mean"` keeps only the mean over heads,
         for long inputs.
 
+        `keep="vectors"` keeps queries and keys in place of the weights between them (a `VectorRecord`), so that memory
+        grows with the tokens and not with their square; `"bfloat16 vectors"` takes half of that. A text whose weights
+        do not fit into memory is recorded so, with a warning that says it.
+
         The first time a loaded model is recorded, what is observed is compared with a run that nobody observes, and the
         weights of each layer with what the layer put out; a model that fails is refused. `verify="always"` compares
         every time, `"never"` not at all; `record.card["verified"]` says what was found.
@@ -147,6 +164,7 @@ class InstrumentedModel:
             queries_and_keys=queries_and_keys,
             values=values,
             verify=verify,
+            keep=keep,
         )
         if (text is None) == (inputs is None):
             raise BadInput("record takes a text, or inputs= that a processor made: one of them.")
@@ -154,6 +172,8 @@ class InstrumentedModel:
         if inputs is not None:
             if window is not None or stride is not None or text_target is not None or cut:
                 raise BadInput("window=, stride=, text_target= and truncate= are for texts, not for inputs=.")
+            if request.keep != "weights":
+                raise BadInput('keep="vectors" is for texts: record inputs= with their weights.')
             return record_inputs(self.hugging_face, inputs, request)
         assert text is not None  # noqa: S101 -- one of the two is there
         if window is not None:
@@ -362,9 +382,8 @@ class InstrumentedModel:
 
     def _in_order(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
         """Run passages of like length together, and give their records in the order of the passages."""
-        size = self.reader.size(request)
-        if size is not None and self.model.device.type == "cpu":
-            refuse_too_large(estimate_of([len(passage.source) for passage in passages], batch_size, size, request))
+        request = self._that_fits(passages, batch_size, request)
+        batch_size = batch_size if request.keep == "weights" else 1  # vectors have no padding to be cut off
         whole = self.reader.complete(passages, request.stack, batch_size)
         records: dict[int, AttentionRecord] = {}
         for group in self.reader.groups([passage.source.inputs for passage in whole], batch_size):
@@ -373,6 +392,26 @@ class InstrumentedModel:
         for position, passage in enumerate(whole):
             record = records.pop(position)
             yield replace(record, card={**record.card, **passage.notes}) if passage.notes else record
+
+    def _that_fits(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Request:
+        """The request, if there is memory for it; else one for vectors, where the model shows any, with a warning."""
+        size = self.reader.size(request)
+        if size is None or self.model.device.type != "cpu":
+            return request
+        lengths = [len(passage.source) for passage in passages]
+        estimate = estimate_of(lengths, batch_size, size, request)
+        if not is_too_large(estimate):
+            return request
+        instead = vectors_instead(request) if self.reader.shows_vectors else None
+        lighter = None if instead is None else estimate_of(lengths, 1, size, instead)
+        if instead is None or lighter is None or is_too_large(lighter):
+            raise BadInput(too_large(estimate))
+        warnings.warn(
+            f"The attention weights of {max(lengths)} tokens would take {in_words(estimate.record_bytes)}: queries and"
+            f" keys are kept instead ({in_words(lighter.record_bytes)}), from which rows and scores follow exactly.",
+            stacklevel=5,
+        )
+        return instead
 
     def __repr__(self) -> str:
         return f"InstrumentedModel({self.name}: {self.reader.summary})"

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import BadInput
-from ..record import AttentionRecord, Target, Text
+from ..record import AttentionRecord, Target, Text, VectorRecord
 from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import SUM, Quantity
@@ -78,6 +78,10 @@ class Reader(Protocol):
     @property
     def summary(self) -> str:
         """What else is known of it, for its `repr`."""
+
+    @property
+    def shows_vectors(self) -> bool:
+        """Whether queries and keys can be kept in place of weights."""
 
     def request(self, **options: Any) -> Request:
         """What a record shall hold, or one sentence about what this model cannot give."""
@@ -157,7 +161,9 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
     # a backward pass needs ordinary tensors, also where the user's code runs in inference mode
     mode = torch.inference_mode(mode=False) if request.gradients else nullcontext()
     with mode, torch.set_grad_enabled(request.gradients):
-        sight = reader.watch(reader.batch_of(items), passages, request, start_here if request.gradients else None)
+        # answers at every position are a vocabulary for each token: of a long text, more than its vectors
+        batch = reader.batch_of(items) if request.keep == "weights" else reader.answer_batch(items)
+        sight = reader.watch(batch, passages, request, start_here if request.gradients else None)
         logits = reader.answers(sight.output, items)
         targets: list[Target | None] = [None] * len(passages)
         of_layers: list[Tensor] = []
@@ -182,7 +188,8 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
                 fields["attention_gradients"] = torch.stack(
                     [gradient[row, :, : len(queries), : len(keys)].float().cpu() for gradient in of_layers]
                 )
-        record = AttentionRecord(
+        made = AttentionRecord if request.keep == "weights" else VectorRecord
+        record = made(
             **_behind(leading, fields),
             query_tokens=(*leading, *queries.tokens),
             key_tokens=(*leading, *keys.tokens),

@@ -1,7 +1,7 @@
 """What a record shall hold, checked before anything runs, and what it will take: bytes and forward passes."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
 from pathlib import Path
@@ -9,13 +9,17 @@ from types import NoneType
 from typing import Literal, cast, get_args
 
 from ..errors import BadInput
+from ..numerals import in_words
 from ..record.attention import Stack
+from ..record.schema import quote
 from ..record.target import SUM, Quantity
 from .encoding import by_length, windows
 from .verifying import Verify
 
 HeadsKept = Literal["all", "mean"]
 """Every head by itself, or their mean alone."""
+Keep = Literal["weights", "vectors", "bfloat16 vectors"]
+"""What of attention a record holds: its weights, or the queries and keys they follow from, whole or as bfloat16."""
 FLOAT32_BYTES = 4
 COPIES_OF_RECORD = 0.5
 """Beside a layer's weights and the record's: the slack of the allocator, measured on MiniLM and SmolLM2 at 256 to 1,157
@@ -27,6 +31,10 @@ ANSWERS = 2
 """The run's own, and those of the unobserved run of the self-check."""
 WIDTHS_KEPT_FOR_GRADIENTS = 24
 """How many numbers a layer keeps of each token for the backward pass, in units of the model's width."""
+WIDTHS_AT_WORK = 16
+"""How many numbers a layer works with for each token, in units of the model's width."""
+COPIES_OF_VECTORS = 1.3
+"""Beside the vectors of a record: what is copied of them at a time while they become one tensor."""
 MEMORY = Path("/proc/meminfo")
 
 
@@ -43,6 +51,7 @@ class Request:
     queries_and_keys: bool
     values: bool
     verify: Verify
+    keep: Keep = "weights"
 
 
 def checked_request(
@@ -57,6 +66,7 @@ def checked_request(
     queries_and_keys: bool = False,
     values: bool = False,
     verify: str = "once",
+    keep: str = "weights",
 ) -> Request:
     """What the user asks of a model with these stacks, or one sentence about what it cannot give."""
     if stack is not None and stack not in stacks:
@@ -65,6 +75,13 @@ def checked_request(
         raise BadInput(f'heads is "all" or "mean" at capture, not {heads!r}; record.select(heads=...) chooses heads.')
     if heads == "mean" and (queries_and_keys or values):
         raise BadInput('Queries, keys and values belong to single heads: take them with heads="all".')
+    if keep not in get_args(Keep):
+        raise BadInput(f'keep is "weights", "vectors" or "bfloat16 vectors", not {quote(keep)}.')
+    if keep != "weights" and (gradients or queries_and_keys or heads != "all"):
+        raise BadInput(
+            f'keep="{keep}" is for single heads and without gradients: leave gradients=, queries_and_keys= and heads='
+            " out."
+        )
     if quantity not in get_args(Quantity):
         raise BadInput(f"A gradient is of a logit, probability or difference, not of {quantity!r}.")
     if target == SUM and quantity == "difference":
@@ -86,6 +103,7 @@ def checked_request(
         queries_and_keys=queries_and_keys,
         values=values,
         verify=_checked_verify(verify),
+        keep=cast(Keep, keep),
     )
 
 
@@ -132,6 +150,9 @@ class Size:
     layers: int
     heads: int
     width: int
+    head_width: int
+    groups: int
+    """How many heads of keys and values there are, which query heads may share."""
     outcomes: int
     """How many numbers it gives for each token: its vocabulary, or none."""
     takes_padding: bool
@@ -142,6 +163,12 @@ class Size:
     def weight_bytes(self, length: int, heads: HeadsKept) -> int:
         """The attention weights in the record of a text of so many tokens."""
         return self.layers * (self.heads if heads == "all" else 1) * length**2 * FLOAT32_BYTES
+
+    def vector_bytes(self, length: int, request: "Request") -> int:
+        """The queries, keys and values in the record of vectors of a text of so many tokens."""
+        heads = self.heads + self.groups * (2 if request.values else 1)
+        number = FLOAT32_BYTES // 2 if request.keep == "bfloat16 vectors" else FLOAT32_BYTES
+        return self.layers * length * (heads * self.head_width * number + self.heads * FLOAT32_BYTES)
 
 
 @dataclass(frozen=True)
@@ -172,6 +199,8 @@ class Estimate:
 
 def estimate_of(lengths: Sequence[int], batch_size: int, size: Size, request: Request) -> Estimate:
     """From the tokens of each text and the size of the stack; a decoder's output is as long as its source here."""
+    if request.keep != "weights":
+        return _estimate_of_vectors(lengths, size, request)
     kept_heads = size.heads if request.heads == "all" else 1
     per_pair = size.layers * kept_heads * FLOAT32_BYTES
     passes, peak = 0, 0.0
@@ -189,6 +218,21 @@ def estimate_of(lengths: Sequence[int], batch_size: int, size: Size, request: Re
         record_bytes=weights,
         peak_bytes=int(peak),
         head_mean_bytes=weights // kept_heads,
+        generates=size.generates,
+    )
+
+
+def _estimate_of_vectors(lengths: Sequence[int], size: Size, request: Request) -> Estimate:
+    """The same for records of vectors, text by text: what is kept, and what a layer works with."""
+    kept = [size.vector_bytes(length, request) for length in lengths]
+    running = max(lengths) * size.width * FLOAT32_BYTES * WIDTHS_AT_WORK + ANSWERS * size.outcomes * FLOAT32_BYTES
+    return Estimate(
+        texts=len(lengths),
+        longest=max(lengths),
+        forward_passes=len(lengths),
+        record_bytes=sum(kept),
+        peak_bytes=int(max(kept) * COPIES_OF_VECTORS + running),
+        head_mean_bytes=sum(size.weight_bytes(length, "mean") for length in lengths),
         generates=size.generates,
     )
 
@@ -230,21 +274,23 @@ def available_bytes() -> int | None:
     return None if found is None else int(found) * 1024
 
 
-def refuse_too_large(estimate: Estimate) -> None:
-    """Refuse what does not fit into memory: the system would kill the process in the midst of it."""
+def is_too_large(estimate: Estimate) -> bool:
+    """Whether it does not fit into memory: the system would kill the process in the midst of it."""
     available = available_bytes()
-    if available is not None and estimate.peak_bytes > available:
-        raise BadInput(
-            f"Recording {estimate.longest} tokens takes about {in_words(estimate.peak_bytes)} of memory, and"
-            f' {in_words(available)} are free: pass heads="mean", record the text in parts with window=, or run fewer'
-            " texts at a time."
-        )
+    return available is not None and estimate.peak_bytes > available
 
 
-def in_words(count: int | float) -> str:
-    """A number of bytes, in three figures."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"
+def too_large(estimate: Estimate) -> str:
+    """The sentence for what does not fit."""
+    return (
+        f"Recording {estimate.longest} tokens takes about {in_words(estimate.peak_bytes)} of memory, and"
+        f' {in_words(available_bytes() or 0)} are free: pass keep="vectors" or heads="mean", record the text in parts'
+        " with window=, or run fewer texts at a time."
+    )
+
+
+def vectors_instead(request: Request) -> Request | None:
+    """The same record with vectors in place of weights, where nothing is asked for that needs weights."""
+    if request.gradients or request.queries_and_keys or request.heads != "all" or request.keep != "weights":
+        return None
+    return replace(request, keep="vectors")

@@ -119,9 +119,11 @@ class ModuleReader:
     def request(self, **options: Any) -> Request:
         """What the user asks of a torch module, which shows nothing but its weights."""
         request = checked_request(self.stacks, **options)
-        if request.queries_and_keys or request.values:
+        if request.queries_and_keys or request.values or request.keep != "weights":
             raise BadInput("Queries, keys and values of a torch module cannot be read; its attention weights can.")
         return request
+
+    shows_vectors = False
 
     def size(self, request: Request) -> Size | None:
         """Nothing is known before it runs."""

@@ -102,22 +102,32 @@ Observer = Callable[[AttentionCall], None]
 
 
 @dataclass
-class _Watch:
+class Watch:
     """Who is shown the attention of which modules, in which thread; no observer: the model runs eager, unseen."""
 
     observer: Observer | None
     stacks: Mapping[nn.Module, Stack]
     thread: int = field(default_factory=threading.get_ident)
+    implementation: str = "eager"
+    """What every configuration of the model says of its attention."""
+    attend: Callable[..., tuple[Tensor, Tensor | None]] | None = None
+    """What takes the place of the attention function that a module asks for; None: that function, observed."""
     depth: int = 0
     """Counts calls of the model within calls of the model: a hook may run it again."""
     last: tuple[nn.Module, Tensor, Tensor] | None = None
     """The module, queries and keys of the last call."""
 
     def enter(self, *_: Any) -> None:
+        """A call of the model begins."""
         self.depth += threading.get_ident() == self.thread
 
     def leave(self, *_: Any) -> None:
+        """It ends."""
         self.depth -= threading.get_ident() == self.thread
+
+    def looks_at(self, module: nn.Module) -> bool:
+        """Whether this call is part of the run that is watched: a hook may run the model within the run."""
+        return self.depth == 1 and module in self.stacks
 
     def is_new(self, module: nn.Module, query: Tensor, key: Tensor) -> bool:
         """Whether this call has weights of its own: DiffLlama multiplies one map with two halves of its values."""
@@ -125,28 +135,29 @@ class _Watch:
         return known is None or known[0] is not module or known[1] is not query or known[2] is not key
 
 
-_watching: ContextVar[_Watch | None] = ContextVar("attnscope_watch", default=None)
+_watching: ContextVar[Watch | None] = ContextVar("attnscope_watch", default=None)
 
 
-def _watch_here() -> _Watch | None:
+def _watch_here() -> Watch | None:
     """The watch of this thread; a context that was copied into another thread does not count there."""
     watch = _watching.get()
     return watch if watch is not None and watch.thread == threading.get_ident() else None
 
 
 class _ImplementationSeen(property):
-    """A configuration's `_attn_implementation`, which is `eager` where the model is watched."""
+    """A configuration's `_attn_implementation`, which is what the watch says where the model is watched."""
 
 
 def _let_configurations_listen(kind: type) -> None:
-    """Make this class of configurations say `eager` to a thread that watches, and the truth to all others."""
+    """Make this class of configurations say to a thread that watches what its watch says, the truth to all others."""
     for base in kind.__mro__:
         own = base.__dict__.get("_attn_implementation")
         if isinstance(own, property) and not isinstance(own, _ImplementationSeen) and own.fget is not None:
             plain = own.fget
 
             def seen(config: Any, plain: Callable[[Any], Any] = plain) -> Any:
-                return plain(config) if _watch_here() is None else "eager"
+                watch = _watch_here()
+                return plain(config) if watch is None else watch.implementation
 
             base._attn_implementation = _ImplementationSeen(seen, own.fset, own.fdel)  # type: ignore[attr-defined]
 
@@ -158,14 +169,16 @@ def _interface(interface: AttentionInterface, attn_implementation: str, default:
     """The attention function a module asks for; where it is watched, its eager function with an observer."""
     found = _plain_interface(interface, attn_implementation, default)
     watch = _watch_here()
-    return found if watch is None or watch.observer is None else partial(_observed_attention, watch, found)
+    return (
+        found if watch is None or watch.observer is None else partial(watch.attend or _observed_attention, watch, found)
+    )
 
 
 AttentionInterface.get_interface = _interface  # type: ignore[method-assign, assignment]
 
 
 def _observed_attention(
-    watch: _Watch,
+    watch: Watch,
     eager: Callable[..., tuple[Tensor, Tensor | None]],
     module: nn.Module,
     query: Tensor,
@@ -177,8 +190,8 @@ def _observed_attention(
 ) -> tuple[Tensor, Tensor | None]:
     """The module's own eager attention, shown to the observer."""
     output, weights = eager(module, query, key, value, attention_mask, *arguments, **options)
-    if watch.observer is None or watch.depth != 1 or module not in watch.stacks:
-        return output, weights  # a hook runs the model within the run
+    if watch.observer is None or not watch.looks_at(module):
+        return output, weights
     if weights is None:
         raise BadInput(f"The eager attention of {type(module).__name__} gives no weights, so they cannot be read.")
     if not watch.is_new(module, query, key):
@@ -266,20 +279,20 @@ def watch_model(model: PreTrainedModel, observer: Observer) -> Iterator[Callable
             f'{flash.__name__} is built without attention weights: load the model with attn_implementation="eager".'
         )
     through_interface = on_interface(model)
-    with _eager(model, _Watch(observer if through_interface else None, stacks_of(model))):
+    with watched(model, Watch(observer if through_interface else None, stacks_of(model))):
         yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
 
 
 @contextmanager
 def unobserved_eager(model: PreTrainedModel) -> Iterator[PreTrainedModel]:
     """Within this, the model runs with transformers' own eager attention, and nobody looks on."""
-    with _eager(model, _Watch(None, {})):
+    with watched(model, Watch(None, {})):
         yield model
 
 
 @contextmanager
-def _eager(model: PreTrainedModel, watch: _Watch) -> Iterator[None]:
-    """Within this, every configuration of the model says `eager` to this thread."""
+def watched(model: PreTrainedModel, watch: Watch) -> Iterator[None]:
+    """Within this, every configuration of the model says to this thread what the watch says."""
     for config in _configurations(model):
         _let_configurations_listen(type(config))
     with evaluation_mode(model):

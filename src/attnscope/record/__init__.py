@@ -5,4 +5,5 @@ from .model import Model as Model
 from .model import Text as Text
 from .scores import TokenScores as TokenScores
 from .target import Target as Target
+from .vector_record import VectorRecord as VectorRecord
 from .words import readable as readable

@@ -80,10 +80,7 @@ class AttentionRecord:
     """Where this comes from: model and revision, dtype, attention implementation, package versions, date."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.weights, Tensor) or self.weights.ndim != 4:
-            found = tuple(self.weights.shape) if isinstance(self.weights, Tensor) else quote(self.weights)
-            raise BadInput(f"Attention weights are [layer, head, query, key]; these have the shape {found}.")
-        layers, heads, queries, keys = self.weights.shape
+        layers, heads, queries, keys = self.shape
         self._fill("query_word_ids", tuple(range(queries)))
         self._fill("key_word_ids", self.query_word_ids if queries == keys else tuple(range(keys)))
         self._fill("query_special", (False,) * queries)
@@ -99,12 +96,25 @@ class AttentionRecord:
         for name, length in (("layers", layers), ("heads", heads), ("scaling", layers)):
             if getattr(self, name) is not None:
                 checks.check_length(name, len(getattr(self, name)), length, name.removesuffix("s"))
-        object.__setattr__(self, "weights", checks.checked_weights(self.weights, self.masked_queries))
         object.__setattr__(self, "readout", checks.checked_readout(self.readout))
         for name in ("queries", "keys", "values", "embeddings"):
             checks.check_finite(name, getattr(self, name))
         if self.stack != "cross" and self.query_tokens != self.key_tokens:
             raise BadInput("Queries and keys of self-attention are the same tokens; for two texts give stack='cross'.")
+        self._check_attention()
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """How many layers, heads, queries and keys there are."""
+        if not isinstance(self.weights, Tensor) or self.weights.ndim != 4:
+            found = tuple(self.weights.shape) if isinstance(self.weights, Tensor) else quote(self.weights)
+            raise BadInput(f"Attention weights are [layer, head, query, key]; these have the shape {found}.")
+        layers, heads, queries, keys = self.weights.shape
+        return layers, heads, queries, keys
+
+    def _check_attention(self) -> None:
+        """What makes weights attention; weights are float32 from here on, with rows that sum to one."""
+        object.__setattr__(self, "weights", checks.checked_weights(self.weights, self.masked_queries))
         if self.causal:
             checks.check_causal(self.weights)
 
@@ -279,16 +289,19 @@ class AttentionRecord:
     @checked
     def load(cls, path: str | Path) -> "AttentionRecord":
         """Read what `save` wrote; the file is data from anywhere, and every field of it is checked."""
-        return cls(**storage.read(Path(path), cls))
+        from .vector_record import VectorRecord  # which is one of these
+
+        kind, values = storage.read(Path(path), {storage.FORMAT: AttentionRecord, storage.VECTORS: VectorRecord})
+        return kind(**values)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        layers, heads, queries, keys = self.weights.shape
+        layers, heads, queries, keys = self.shape
         size = f"{queries} tokens" if self.stack != "cross" else f"{queries} query x {keys} key tokens"
         head_words = "head mean" if self.pooled else f"{heads} heads"
         name = self.card.get("model") or "from weights"
         answer = f", {self.prediction[0][0]!r} {self.prediction[0][1]:.3f}" if self.prediction else ""
         causal = ", causal" if self.causal else ""
-        return f"AttentionRecord({name}: {layers} layers x {head_words}, {size}, {self.stack}{causal}{answer})"
+        return f"{type(self).__name__}({name}: {layers} layers x {head_words}, {size}, {self.stack}{causal}{answer})"
 
     def _repr_html_(self) -> str:
         return sketch.record_html(

@@ -144,9 +144,11 @@ def _sizes(axis: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 @cache
 def tensor_fields(cls: Any) -> Mapping[str, TensorField]:
-    """The tensors of a dataclass: what its annotations say of them."""
+    """The tensors that a dataclass is made of: what its annotations say of them."""
     found = {}
     for field in fields(cls):
+        if not field.init:
+            continue
         kinds = [kind for kind in (field.type, *_choices(field.type)) if _is_tensor(kind)]
         if kinds:
             numbers = tuple(str(name) for name in kinds[0].dtypes)
@@ -169,7 +171,7 @@ def model_of(cls: Any, extra: Extra = "forbid") -> type[BaseModel]:
     plain: dict[str, Any] = {
         field.name: (hints[field.name], _default(field))
         for field in fields(cls)
-        if field.name not in tensor_fields(cls)
+        if field.init and field.name not in tensor_fields(cls)
     }
     made: type[BaseModel] = create_model(cls.__name__, __config__=STRICT | ConfigDict(extra=extra), **plain)
     return made

@@ -7,7 +7,7 @@ nothing, which can lose half of its mass.
 
 import errno
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,8 @@ from ..files import written_atomically
 from .schema import TensorField, from_json, quote, reason_of, tensor_fields
 from .target import Target
 
-FORMAT = "attnscope.AttentionRecord"
+FORMAT, VECTORS = "attnscope.AttentionRecord", "attnscope.VectorRecord"
+"""What the header calls a record of weights, and one of queries and keys."""
 FORMAT_VERSION = 1
 Precision = Literal["float32", "float16", "uint8"]
 VERSIONS = [str(number) for number in range(1, FORMAT_VERSION + 1)]
@@ -69,20 +70,8 @@ def decoded_rows(
 
 def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
     """Write a record's fields; what is not a tensor goes into the header."""
-    tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
-    tensors |= {INPUTS + name: value.contiguous() for name, value in values["inputs"].items()}
-    shared = [
-        name for name in tensors if name != "weights" and tensors[name].data_ptr() == tensors["weights"].data_ptr()
-    ]
-    tensors |= {name: tensors[name].clone() for name in shared}  # safetensors refuses two names for one memory
-    header = {
-        name: asdict(value) if isinstance(value, Target) else value
-        for name, value in values.items()
-        if not isinstance(value, Tensor) and name != "inputs" and value is not None
-    }
+    tensors, header = _parted(values)
     weights = tensors.pop("weights")
-    if path.suffix != SUFFIX:
-        raise BadInput(f"A record is written to a file that ends in {SUFFIX}, unlike {quote(path.name)}.")
     match precision:
         case "float32":
             tensors["weights"] = stored = weights
@@ -96,7 +85,35 @@ def write(path: Path, values: Mapping[str, Any], precision: Precision) -> Path:
     cost = 0.0 if stored is weights else (stored - weights).abs_().max().item()
     cost += _earlier_error(values["card"])
     header["card"] = {**values["card"], "storage": {"precision": precision, "largest_error": cost}}
-    metadata = {"format": FORMAT, "version": str(FORMAT_VERSION), "record": json.dumps(header, default=_plain)}
+    return _write_file(path, FORMAT, tensors, header)
+
+
+def write_vectors(path: Path, values: Mapping[str, Any]) -> Path:
+    """Write the fields of a record of vectors, each as it is kept."""
+    return _write_file(path, VECTORS, *_parted(values))
+
+
+def _parted(values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors among the fields, each with memory of its own, and the others as a header."""
+    tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
+    tensors |= {INPUTS + name: value.contiguous() for name, value in values["inputs"].items()}
+    places: set[int] = set()
+    for name, tensor in tensors.items():
+        if tensor.data_ptr() in places:
+            tensors[name] = tensor.clone()  # safetensors refuses two names for one memory
+        places.add(tensor.data_ptr())
+    header = {
+        name: asdict(value) if isinstance(value, Target) else value
+        for name, value in values.items()
+        if not isinstance(value, Tensor) and name != "inputs" and value is not None
+    }
+    return tensors, header
+
+
+def _write_file(path: Path, form: str, tensors: dict[str, Tensor], header: dict[str, Any]) -> Path:
+    if path.suffix != SUFFIX:
+        raise BadInput(f"A record is written to a file that ends in {SUFFIX}, unlike {quote(path.name)}.")
+    metadata = {"format": form, "version": str(FORMAT_VERSION), "record": json.dumps(header, default=_plain)}
     try:
         if path.is_dir():
             raise BadInput(f"{path} is a folder; name the file to write.")
@@ -118,8 +135,10 @@ def _earlier_error(card: Mapping[str, Any]) -> float:
     return error if isinstance(error, float) else 0.0
 
 
-def read(path: Path, record: Any) -> dict[str, Any]:
-    """The fields that `write` stored, each held against the record's annotations, or one sentence about what is wrong.
+def read(path: Path, kinds: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The kind of record that a file holds, of these by their format, and its fields as they were written.
+
+    Each is held against the record's annotations, or there is one sentence about what is wrong.
 
     Names, kinds and shapes of the tensors are checked before any is read; safetensors itself holds their sizes against
     the size of the file.
@@ -129,7 +148,8 @@ def read(path: Path, record: Any) -> dict[str, Any]:
             raise BadInput(f"There is no file {quote(str(path))}.")
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            _check_metadata(path, metadata)
+            _check_metadata(path, metadata, kinds)
+            record = kinds[metadata["format"]]
             values = from_json(record, metadata["record"], f"The header of {path}")
             names = list(file.keys())
             _check_tensors(path, {name: file.get_slice(name) for name in names}, record)
@@ -145,11 +165,11 @@ def read(path: Path, record: Any) -> dict[str, Any]:
     }
     if CODES in tensors:
         tensors["weights"] = decoded_rows(tensors.pop(CODES), tensors.pop(LARGEST))
-    return values | tensors
+    return record, values | tensors
 
 
-def _check_metadata(path: Path, metadata: Mapping[str, str]) -> None:
-    if metadata.get("format") != FORMAT:
+def _check_metadata(path: Path, metadata: Mapping[str, str], kinds: Collection[str]) -> None:
+    if metadata.get("format") not in kinds:
         raise BadInput(f"{path} is a safetensors file, but not an attention record: AttentionRecord.save writes those.")
     version = metadata.get("version", "")
     if version not in VERSIONS:
@@ -166,14 +186,15 @@ def _check_tensors(path: Path, slices: Mapping[str, Any], record: Any) -> None:
     if len(slices) > MOST_TENSORS:
         raise BadInput(f"{path} holds {len(slices)} tensors, more than any record has.")
     found = {name: (KINDS.get(entry.get_dtype(), "unknown"), entry.get_shape()) for name, entry in slices.items()}
-    stored = {CODES, LARGEST} if CODES in found or LARGEST in found else {"weights"}
+    stored = {CODES, LARGEST} if CODES in found or LARGEST in found else {"weights"} & known.keys()
     needed = {name for name, kind in known.items() if kind.is_needed} - {"weights", CODES, LARGEST} | stored
     refused = {CODES, LARGEST, "weights"} - stored
     for name in sorted(needed - found.keys()):
         raise BadInput(f"{path} is an attention record with parts missing ({name}); save it again.")
-    axes = tensor_fields(record)["weights"].axes
-    whole = found[CODES if CODES in stored else "weights"][1]
-    sizes = dict(zip(axes, whole, strict=False))
+    sizes: dict[str, int] = {}
+    for name in ("weights", CODES, "queries", "group_keys"):
+        if name in needed and name in found:
+            sizes |= dict(zip(known[name].axes, found[name][1], strict=False))
     for name, (dtype, shape) in found.items():
         kind = INPUT if name.startswith(INPUTS) else known.get(name)
         if kind is None or name in refused:

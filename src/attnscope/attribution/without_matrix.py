@@ -1,0 +1,227 @@
+"""Methods on a record of vectors: rows are carried down the layers, and no map is ever held.
+
+Every method whose scores are the read-out times maps needs only what one row becomes in one layer, `carry`, which costs
+one pass of fused attention for as many rows as vectors are wide. What even attention would give to a row, the
+reference of `normalize="receptive_field"`, takes a sum.
+"""
+
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import BadInput
+from ..record import TokenScores
+from ..record.scores import scores_of
+from ..record.vector_record import VectorRecord
+from ..record.vectors import LayerVectors, blocks, carry, rows
+from .heads import Heads, checked_layer, lean_to_first, over
+
+Carry = Callable[[LayerVectors, Float[Tensor, "row head query"]], Float[Tensor, "row head key"]]
+"""What rows at the queries of each head become at its keys."""
+MOST_EFFECTIVE = 64
+"""For so many queries effective attention is computed without a map."""
+
+_swept: WeakKeyDictionary[VectorRecord, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+
+
+def refuse_map(record: VectorRecord) -> Float[Tensor, "layer query key"]:
+    """The sentence for a whole map, which is what a record of vectors is made to do without."""
+    layers, _, queries, keys = record.shape
+    raise BadInput(
+        f"A map of {layers} layers over {queries} x {keys} tokens is what a record of vectors does without: ask for"
+        " single rows of it, scores.at(query, layer)."
+    )
+
+
+def one_hot(record: VectorRecord, query: int) -> Float[Tensor, " query"]:
+    """A row that begins at one query."""
+    row = torch.zeros(record.shape[2])
+    row[query] = 1.0
+    return row
+
+
+def carried_row(record: VectorRecord, layer: int, row: Float[Tensor, " query"]) -> Float[Tensor, "head key"]:
+    """What a row at the queries of one layer becomes at its keys, head by head."""
+    return carry(record.layer(layer), row.expand(1, record.shape[1], -1))[0]
+
+
+def raw_row(
+    record: VectorRecord, heads: Heads, layer: int, row: Float[Tensor, " query"], by: Carry = carry
+) -> Float[Tensor, " key"]:
+    """A row times the pooled weights of one layer."""
+    vectors = record.layer(layer)
+    if heads == "max" and by is carry:
+        return _largest(vectors, row)
+    return _pooled(by(vectors, row.expand(1, record.shape[1], -1)), heads)[0]
+
+
+def rolled_down(
+    record: VectorRecord,
+    heads: Heads,
+    residual: float,
+    row: Float[Tensor, " token"],
+    layers: range,
+    by: Carry = carry,
+) -> Float[Tensor, " token"]:
+    """A row of the rollout, from the last of these layers down to the first."""
+    for layer in reversed(layers):
+        mixed = raw_row(record, heads, layer, row, by)
+        if heads == "max":
+            mixed = mixed if by is carry else mixed / mixed.sum()
+        row = (1 - residual) * mixed + residual * row
+    return row
+
+
+def rolled_heads(record: VectorRecord, heads: Heads, residual: float, start: int) -> Float[Tensor, "layer head token"]:
+    """The rollout of the read-out by each head of each layer, with the layers below pooled (abnar2020, A.1)."""
+    count, of_heads, tokens, _ = record.shape
+    waiting = record.readout.new_zeros(0, tokens)
+    for layer in reversed(range(count)):
+        vectors = record.layer(layer)
+        own = (1 - residual) * carry(vectors, record.readout.expand(1, of_heads, -1))[0] + residual * record.readout
+        if layer >= start and len(waiting):
+            below = _pooled(carry(vectors, waiting.unsqueeze(1).expand(-1, of_heads, -1)), heads)
+            waiting = (1 - residual) * below + residual * waiting
+        waiting = torch.cat([waiting, own])
+    return waiting.reshape(count, of_heads, tokens).flip(0)
+
+
+def sweep_down(record: VectorRecord) -> tuple[Float[Tensor, " token"], Float[Tensor, "layer head token"]]:
+    """The rollout of the read-out with heads averaged and half a residual, and layer-wise tracing, in one sweep.
+
+    Two rows cost what one does, so whoever asks for one of them has the other when it is asked for next.
+    """
+    of_heads = record.shape[1]
+    rolled, traced, layers = record.readout, record.readout.expand(of_heads, -1), []
+    for layer in reversed(range(record.shape[0])):
+        both = carry(record.layer(layer), torch.stack([rolled.expand(of_heads, -1), traced]))
+        rolled, traced = (rolled + both[0].mean(0)) / 2, both[1]
+        layers.append(traced)
+    return rolled, torch.stack(layers[::-1])
+
+
+def sweep_once(record: VectorRecord) -> tuple[Float[Tensor, " token"], Float[Tensor, "layer head token"]]:
+    """What `sweep_down` finds, computed when it is first asked for."""
+    if record not in _swept:
+        _swept[record] = sweep_down(record)
+    return _swept[record]
+
+
+def _pooled(carried: Float[Tensor, "row head key"], heads: Heads) -> Float[Tensor, "row key"]:
+    """One row for all heads, as `pooled_heads` has one map."""
+    if heads in ("mean", "max"):
+        return carried.mean(1)
+    chosen = [heads] if isinstance(heads, int) else heads
+    count = carried.shape[1]
+    if isinstance(chosen, str) or not chosen or not all(-count <= head < count for head in chosen):
+        raise BadInput(f"heads={heads!r} is not mean, max, or heads between 0 and {count - 1}.")
+    return carried[:, list(chosen)].mean(1)
+
+
+def _largest(layer: LayerVectors, row: Float[Tensor, " query"]) -> Float[Tensor, " key"]:
+    """A row times the largest weights over heads, whose rows are brought back to one."""
+    found = row.new_zeros(layer.shape[2])
+    for queries, keys, weights in blocks(layer):
+        largest = weights.amax(0)
+        found[keys] += row[queries] @ (largest / largest.sum(-1, keepdim=True))
+    return found
+
+
+# ---- even attention, as a reference
+
+
+def carry_evenly(layer: LayerVectors, amounts: Float[Tensor, "row head query"]) -> Float[Tensor, "row head key"]:
+    """The same where every query attends evenly to all keys it may see: each gives its part from its first key on.
+
+    And takes it back behind its last, so that running sums are what the keys have.
+    """
+    if layer.bias is not None:
+        raise BadInput(
+            "What this model's queries see is no one span of keys, so there is no even attention to compare."
+        )
+    _, queries, keys = layer.shape
+    places = torch.arange(queries)
+    first = (places - (queries if layer.back is None else layer.back)).clamp(0, keys)
+    last = (places + (keys if layer.ahead is None else layer.ahead)).clamp_max(keys - 1)
+    parts = amounts.double() / (last - first + 1)
+    changes = torch.zeros(*amounts.shape[:2], keys + 1, dtype=torch.float64)
+    changes.index_add_(-1, first, parts).index_add_(-1, last + 1, -parts)
+    return changes.cumsum(-1)[..., :-1]
+
+
+def scores_without_matrix(
+    record: VectorRecord,
+    method: str,
+    row: Callable[[Carry, int, Float[Tensor, " query"]], Float[Tensor, " key"]],
+    normalize: str | None,
+    compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None,
+    known: Float[Tensor, " key"] | None = None,
+    layer: int = -1,
+) -> TokenScores:
+    """The scores of a method that says what a row becomes from a layer down; `known` where they were computed."""
+    if normalize not in (None, "receptive_field"):
+        raise BadInput(f'normalize is None or "receptive_field" here, not {normalize!r}.')
+    place = checked_layer(record, layer)
+
+    def at(layer: int, given: Float[Tensor, " query"]) -> Float[Tensor, " key"]:
+        plain = row(carry, layer, given)
+        return plain if normalize is None else over(plain, row(carry_evenly, layer, given))
+
+    found = known if known is not None and normalize is None else at(place, record.readout)
+    return scores_of(
+        record,
+        method,
+        found,
+        warnings=() if method == "raw" else lean_to_first(record, found),
+        compute_map=lambda: refuse_map(record),
+        compute_row=lambda layer, query: at(layer, one_hot(record, query)),
+        compute_per_head=compute_per_head,
+    )
+
+
+# ---- what reaches the output
+
+
+def value_lengths(record: VectorRecord, layer: int) -> Float[Tensor, "head key"]:
+    """The length of each key's value behind the output projection, from values before it: the root of v W W' v'."""
+    values, products = _values(record, layer)
+    return torch.einsum("hkv,hvw,hkw->hk", values, products, values).clamp_min(0).sqrt()
+
+
+def carried_lengths(
+    record: VectorRecord, heads: Heads, layer: int, row: Float[Tensor, " query"]
+) -> Float[Tensor, " key"]:
+    """A row times the weights of one layer, each times the length of what its key gives."""
+    if heads == "max":
+        raise BadInput('heads="max" needs whole maps: choose heads="mean", one head or some for a record of vectors.')
+    return _pooled((carried_row(record, layer, row) * value_lengths(record, layer)).unsqueeze(0), heads)[0]
+
+
+def effective_basis(record: VectorRecord, layer: int) -> Float[Tensor, "head key value_width"]:
+    """What spans what the projected values span, and has their products with each other: V (W W')^(1/2)."""
+    values, products = _values(record, layer)
+    squares, directions = torch.linalg.eigh(products.double())
+    roots: Tensor = directions * squares.clamp_min(0).sqrt().unsqueeze(-2) @ directions.mT
+    return values.double() @ roots
+
+
+def _values(
+    record: VectorRecord, layer: int
+) -> tuple[Float[Tensor, "head key value_width"], Float[Tensor, "head value_width value_width"]]:
+    if record.group_values is None or record.value_products is None:
+        raise BadInput('This needs values: take the record with model.record(text, keep="vectors", values=True).')
+    values = record.group_values[layer].float()
+    return values.repeat_interleave(record.shape[1] // values.shape[0], 0), record.value_products[layer].float()
+
+
+def rows_of_some(record: VectorRecord, layer: int, queries: list[int]) -> Float[Tensor, "head some_query key"]:
+    """The weights of a few queries; of many they would be the matrix itself."""
+    if len(queries) > MOST_EFFECTIVE:
+        raise BadInput(
+            f"Effective attention without a map is for at most {MOST_EFFECTIVE} queries, and this model reads its"
+            f" answer at {len(queries)}: ask for single rows, scores.at(query, layer)."
+        )
+    return rows(record.layer(layer), queries)

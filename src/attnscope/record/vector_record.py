@@ -1,0 +1,151 @@
+"""VectorRecord: a record of a long text, which keeps queries and keys in place of the weights between them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import BadInput
+from ..numerals import in_words
+from . import checks, storage
+from .attention import AttentionRecord
+from .schema import Count, Finite, checked
+from .vectors import LayerVectors, blocks, rows
+
+FLOAT32_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class VectorRecord(AttentionRecord):
+    """What one model did on one text, with the weights computed as they are asked for; memory grows with the tokens.
+
+    `rows`, `blocks` and the methods that need no whole map (raw, rollout, layer-wise tracing, value-weighted and
+    effective attention) give what they give on a full record. `weights` is refused, as it is what does not fit;
+    `record.full()` computes it where it does.
+    """
+
+    weights: Float[Tensor, "layer head query key"] = field(init=False)
+    queries: Float[Tensor, "layer head query head_width"]
+    group_keys: Float[Tensor, "layer group key head_width"]
+    """Key vectors after rotary embedding, one for each group of heads that share them."""
+    normalizers: Float[Tensor, "layer head query"]
+    """The log-sum-exp of the scores of each query: a weight is exp(score - normalizer)."""
+    scaling: tuple[Finite, ...]
+    score_bias: Float[Tensor, "#layer #head query key"] | None = None
+    """What is added to the scores beside what `back` and `ahead` hide; one for all layers where they share it."""
+    back: tuple[Count | None, ...]
+    """How many tokens back a query of each layer sees; None: all."""
+    ahead: tuple[Count | None, ...]
+    """How many tokens ahead a query of each layer sees; None: all."""
+    group_values: Float[Tensor, "layer group key value_width"] | None = None
+    """Value vectors before the output projection, one for each group of heads that share them."""
+    value_products: Float[Tensor, "layer head value_width value_width"] | None = None
+    """W W' of each head's part W of the output projection, by which lengths behind it follow from values before it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "weights":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise BadInput(
+            f"The attention weights of this record would take {in_words(self.weight_bytes)}: it holds queries and keys"
+            " instead. Ask for record.rows(layer, head, queries) or record.blocks(layer), use a method that needs no"
+            " whole map (raw, rollout, layerwise_tracing), or compute them with record.full()."
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """How many layers, heads, queries and keys there are."""
+        layers, heads, queries, _ = self.queries.shape
+        return layers, heads, queries, self.group_keys.shape[2]
+
+    @property
+    def weight_bytes(self) -> int:
+        """What the weights would take."""
+        layers, heads, queries, keys = self.shape
+        return layers * heads * queries * keys * FLOAT32_BYTES
+
+    def _check_attention(self) -> None:
+        heads, groups = self.shape[1], self.group_keys.shape[1]
+        if heads % groups:
+            raise BadInput(f"{heads} heads cannot share the keys of {groups} groups evenly.")
+        for name in ("queries", "group_keys", "group_values", "value_products"):
+            checks.check_finite(name, getattr(self, name))
+        for name in ("scaling", "back", "ahead"):
+            checks.check_length(name, len(getattr(self, name)), self.shape[0], "layer")
+        if self.causal and self.shape[2] > 1 and set(self.ahead) != {0}:
+            raise BadInput("A causal record has queries that see nothing ahead, in every layer.")
+
+    def layer(self, layer: int) -> LayerVectors:
+        """What decides the attention of one layer, by its place."""
+        place = checks.positions(layer, len(self.layers), "layer")[0]
+        return LayerVectors(
+            queries=self.queries[place],
+            keys=self.group_keys[place],
+            normalizers=self.normalizers[place],
+            scaling=self.scaling[place],
+            softcap=self.softcap,
+            back=self.back[place],
+            ahead=self.ahead[place],
+            bias=None if self.score_bias is None else self.score_bias[place if len(self.score_bias) > 1 else 0],
+        )
+
+    def rows(self, layer: int, head: int, queries: int | Sequence[int]) -> Float[Tensor, "some_query key"]:
+        """The weights of some queries of one head over all keys."""
+        one = checks.positions(head, len(self.heads), "head")[0]
+        return rows(self.layer(layer), checks.positions(queries, self.shape[2], "query"))[one]
+
+    def blocks(self, layer: int) -> Iterator[tuple[slice, slice, Float[Tensor, "head some_query some_key"]]]:
+        """All weights of a layer, block by block: the queries, the keys they may see, the weights between them."""
+        return blocks(self.layer(layer))
+
+    def full(self) -> AttentionRecord:
+        """The record with its weights, where they fit into memory."""
+        weights = torch.zeros(self.shape)
+        for layer in range(len(self.layers)):
+            for queries, keys, some in self.blocks(layer):
+                weights[layer, :, queries, keys] = some
+        own = {entry.name for entry in fields(VectorRecord)} - {entry.name for entry in fields(AttentionRecord)}
+        replaced = own | {"weights", "queries", "scaling", "softcap", "score_bias"}
+        kept = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in replaced}
+        return AttentionRecord(weights=weights, **kept)
+
+    @checked
+    def save(self, path: str | Path, precision: storage.Precision = "float32") -> Path:
+        """Write to a safetensors file, atomically, with the vectors as they are kept; `load` maps it into memory."""
+        if precision != "float32":
+            raise BadInput(
+                'Vectors are written as they are kept: record with keep="bfloat16 vectors" for half the size.'
+            )
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}
+        return storage.write_vectors(Path(path), values)
+
+    def words(self) -> AttentionRecord:
+        """Refused: attention between words is a matrix too."""
+        raise BadInput(
+            "A record of vectors has no weights to merge into words: merge the scores of a method, scores.words()."
+        )
+
+    def select(self, layers: Any = None, heads: Any = None) -> AttentionRecord:
+        """The record of only these layers; heads share keys, and so stay together."""
+        if heads is not None:
+            raise BadInput("Heads of a record of vectors share keys, so they stay together: choose heads in a method.")
+        kept = checks.positions(layers, len(self.layers), "layer")
+        cut: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[kept]
+            for name in ("queries", "group_keys", "normalizers", "group_values", "value_products")
+        }
+        if self.score_bias is not None and len(self.score_bias) > 1:
+            cut["score_bias"] = self.score_bias[kept]
+        of_layers: dict[str, Any] = {name: tuple(getattr(self, name)[place] for place in kept) for name in LISTS}
+        return replace(self, **cut, **of_layers)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
+
+
+LISTS = ("layers", "scaling", "back", "ahead")
+"""What has one entry for each layer."""

@@ -1,0 +1,213 @@
+"""Attention without the matrix: weights as rows, blocks and products of queries and keys, as flash attention has them.
+
+A weight is exp(score - normalizer): the score of a query and a key, and the log-sum-exp of all scores of the query, one
+number, which is kept. So any row, any block and any product with weights can be computed by itself, exactly, and memory
+grows with the tokens and not with their square.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+BLOCK = 2**20
+"""How many weights of all heads are computed at a time: what stays in the caches of a processor."""
+NOTHING = -1e4
+"""The logarithm of what is not there: its exponential is exactly zero in float32, and it can be added to scores."""
+FEW = 32
+"""Rows of less than one in so many queries are computed by themselves."""
+FEATURES = 8
+"""Fused kernels are quickest with vectors of a multiple of so many numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerVectors:
+    """What decides the attention of one layer on one text."""
+
+    queries: Float[Tensor, "head query head_width"]
+    keys: Float[Tensor, "group key head_width"]
+    """Heads in a row share the keys of a group."""
+    normalizers: Float[Tensor, "head query"]
+    """The log-sum-exp of the scores of each query."""
+    scaling: float
+    softcap: float | None = None
+    back: int | None = None
+    """How many tokens back a query sees; None: all."""
+    ahead: int | None = None
+    """How many tokens ahead a query sees: none where attention is causal; None: all."""
+    bias: Float[Tensor, "#head query key"] | None = None
+    """What is added to the scores: -inf where a key is hidden otherwise than by `back` and `ahead`."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How many heads, queries and keys there are."""
+        return self.queries.shape[0], self.queries.shape[1], self.keys.shape[1]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a fused kernel knows this attention: all keys, or all up to the query itself."""
+        causal = self.ahead == 0 and self.back is None and self.bias is None and self.shape[1] == self.shape[2]
+        return self.softcap is None and (self.sees_all or causal)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether every query sees every key."""
+        return self.back is None and self.ahead is None and self.bias is None
+
+
+def scores_of_block(
+    layer: LayerVectors, queries: slice | Sequence[int], keys: slice = slice(None)
+) -> Float[Tensor, "head some_query some_key"]:
+    """softcap(scaling * queries @ keys.T) + bias, -inf where a key is hidden."""
+    heads, query_count, key_count = layer.shape
+    groups = layer.keys.shape[0]
+    asking = layer.queries[:, queries].float()
+    together = asking.reshape(groups, -1, asking.shape[-1])  # the heads of a group ask the same keys at once
+    answering = layer.keys[:, keys].float()
+    scores = (together @ answering.mT).reshape(heads, asking.shape[1], answering.shape[1]).mul_(layer.scaling)
+    if layer.softcap is not None:
+        scores = scores.div_(layer.softcap).tanh_().mul_(layer.softcap)
+    places = torch.arange(query_count)[queries]
+    if layer.bias is not None:
+        scores = scores + layer.bias[:, queries][..., keys].to(scores)
+    hidden = _hidden(layer, places, torch.arange(key_count)[keys])
+    return scores if hidden is None else scores.masked_fill_(hidden.to(scores.device), -torch.inf)
+
+
+def _hidden(layer: LayerVectors, queries: Tensor, keys: Tensor) -> Bool[Tensor, "some_query some_key"] | None:
+    """Which of these keys each of these queries does not see, or None where it sees them all."""
+    if not len(queries) or not len(keys):
+        return None
+    ahead = keys - queries.unsqueeze(-1)
+    hidden = None
+    if layer.ahead is not None and int(keys[-1]) > int(queries.min()) + layer.ahead:
+        hidden = ahead > layer.ahead
+    if layer.back is not None and int(keys[0]) < int(queries.max()) - layer.back:
+        hidden = -ahead > layer.back if hidden is None else hidden | (-ahead > layer.back)
+    return hidden
+
+
+def visible(layer: LayerVectors, queries: Sequence[int]) -> Bool[Tensor, "some_query key"]:
+    """Which keys some queries see."""
+    chosen = torch.tensor(list(queries))
+    seen = torch.ones(len(chosen), layer.shape[2], dtype=torch.bool)
+    hidden = _hidden(layer, chosen, torch.arange(layer.shape[2]))
+    seen = seen if hidden is None else seen & ~hidden
+    return seen if layer.bias is None else seen & (layer.bias[:, chosen] > -torch.inf).any(0)
+
+
+def rows(layer: LayerVectors, queries: Sequence[int]) -> Float[Tensor, "head some_query key"]:
+    """The weights of some queries over all keys."""
+    chosen = list(queries)
+    return _weights(scores_of_block(layer, chosen), layer.normalizers[:, chosen])
+
+
+def _weights(
+    scores: Float[Tensor, "head some_query some_key"], normalizers: Float[Tensor, "head some_query"]
+) -> Float[Tensor, "head some_query some_key"]:
+    """exp(score - normalizer); a query that sees nothing has a row of zeros."""
+    return scores.sub_(normalizers.nan_to_num(neginf=0.0).unsqueeze(-1)).exp_()
+
+
+def spans(layer: LayerVectors) -> Iterator[tuple[slice, slice]]:
+    """Blocks of queries, each with the keys it may see, of at most `BLOCK` weights."""
+    heads, queries, keys = layer.shape
+    step = max(1, BLOCK // (heads * max(1, keys)))
+    if layer.back is not None or layer.ahead is not None:
+        step = max(step, min(64, queries))
+    for first in range(0, queries, step):
+        last = min(first + step, queries)
+        begin = 0 if layer.back is None else max(0, first - layer.back)
+        end = keys if layer.ahead is None else min(keys, last + layer.ahead)
+        yield slice(first, last), slice(begin, end)
+
+
+def blocks(layer: LayerVectors) -> Iterator[tuple[slice, slice, Float[Tensor, "head some_query some_key"]]]:
+    """All weights, block by block: the queries, the keys they may see, and the weights between them."""
+    for queries, keys in spans(layer):
+        yield queries, keys, _weights(scores_of_block(layer, queries, keys), layer.normalizers[:, queries])
+
+
+def normalizers_of(layer: LayerVectors) -> Float[Tensor, "head query"]:
+    """The log-sum-exp of the scores of each query; what `layer` has as its own is not looked at."""
+    if layer.is_plain and layer.queries.device.type == "cpu":
+        return fused_attention(layer.queries, layer.keys, layer.keys, layer.ahead == 0, layer.scaling)[1].float()
+    return torch.cat([scores_of_block(layer, queries, keys).logsumexp(-1) for queries, keys in spans(layer)], 1)
+
+
+def fused_attention(
+    queries: Float[Tensor, "head query width"],
+    keys: Float[Tensor, "group key width"],
+    values: Float[Tensor, "group key width"],
+    causal: bool,
+    scaling: float,
+) -> tuple[Float[Tensor, "head query width"], Float[Tensor, "head query"]]:
+    """What fused attention puts out on a processor, and the log-sum-exp of the scores of each query."""
+    # vectors that do not lie together in memory are read wrongly, without a word
+    together = [vectors if vectors.stride(-1) == 1 else vectors.contiguous() for vectors in (queries, keys, values)]
+    batches = [vectors.unsqueeze(0) for vectors in together]
+    output, normalizers = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001 -- no other name
+        *batches, 0.0, causal, scale=scaling
+    )
+    return output[0], normalizers[0]
+
+
+# ---- what rows of amounts become one layer below: amounts @ weights
+
+
+def carry(layer: LayerVectors, amounts: Float[Tensor, "row head query"]) -> Float[Tensor, "row head key"]:
+    """Amounts at the queries of each head, handed to the keys by its weights: amounts @ weights, for several rows.
+
+    From a few queries by their rows, else by a fused kernel where it knows this attention, else block by block.
+    """
+    giving = (amounts != 0).any(0).any(0).nonzero().flatten().tolist()
+    if len(giving) <= layer.shape[1] // FEW:
+        given = amounts[..., giving].float().transpose(0, 1)
+        return (given @ rows(layer, giving)).transpose(0, 1)
+    if layer.is_plain and amounts.device.type == "cpu":
+        room = _wide(layer.queries.shape[-1] + 1)
+        return torch.cat([_carry_fused(layer, some, room) for some in amounts.float().split(room)])
+    _, _, keys = layer.shape
+    carried = amounts.new_zeros(*amounts.shape[:2], keys, dtype=torch.float32)
+    for queries, seen, weights in blocks(layer):
+        given = amounts[..., queries].float().transpose(0, 1)
+        carried[..., seen] += (given @ weights).transpose(0, 1)
+    return carried
+
+
+def _wide(width: int) -> int:
+    return math.ceil(width / FEATURES) * FEATURES
+
+
+def _carry_fused(
+    layer: LayerVectors, amounts: Float[Tensor, "row head query"], width: int
+) -> Float[Tensor, "row head key"]:
+    """The same in one call of fused attention in which keys ask and queries answer.
+
+    With b_q = sum over rows of |amounts|, what key k gets together is sum_q b_q exp(s_qk - z_q), the exponential of the
+    log-sum-exp over queries of s_qk + log b_q - z_q: what the kernel finds beside its output, if the query vectors have
+    log b_q - z_q as one more feature and the key vectors a one. Its output then is the mean of whatever the queries
+    hold, by these very weights: they hold each row's part of b_q, so as many rows as vectors are wide cost one pass.
+    Order is reversed, so that a mask that hides later keys from queries hides earlier queries from keys.
+    """
+    heads, queries, keys = layer.shape
+    together = amounts.abs().sum(0)
+    exponents = torch.where(together > 0, together.log() - layer.normalizers, NOTHING).clamp_min(NOTHING)
+    parts = (amounts / together.masked_fill(together == 0, 1.0)).permute(1, 2, 0)
+    asked = layer.keys.float().repeat_interleave(heads // layer.keys.shape[0], 0)
+    answers = torch.zeros(heads, queries, width)
+    answers[..., : asked.shape[-1]] = layer.queries.float() * layer.scaling
+    answers[..., asked.shape[-1]] = exponents
+    asking = torch.zeros(heads, keys, width)
+    asking[..., : asked.shape[-1]] = asked
+    asking[..., asked.shape[-1]] = 1.0
+    held = torch.nn.functional.pad(parts, (0, width - parts.shape[-1]))
+    causal = layer.ahead == 0
+    if causal:
+        asking, answers, held = asking.flip(1), answers.flip(1), held.flip(1)
+    means, logarithms = fused_attention(asking, answers, held, causal, 1.0)
+    carried = means[..., : len(amounts)] * logarithms.exp().unsqueeze(-1)
+    return (carried.flip(1) if causal else carried).permute(2, 0, 1)

@@ -1,0 +1,207 @@
+"""Queries and keys in place of weights: what follows from them is what a full record has, in every family."""
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attnscope
+from attnscope.capture.vectors import _band, _visible
+from attnscope.errors import BadInput
+from attnscope.record import vectors
+from attnscope.record.vectors import LayerVectors, blocks, carry, normalizers_of, rows, visible
+
+
+def both(tiny, family, stack=None, **options):
+    model = tiny.load(family)
+    return model.record(tiny.texts[0], stack=stack, **options), model.record(
+        tiny.texts[0], stack=stack, keep="vectors", **options
+    )
+
+
+def test_every_family_gives_the_weights_of_its_full_record(tiny, on_interface):
+    for stack in tiny.load(on_interface).stacks:
+        full, light = both(tiny, on_interface, stack)
+        assert isinstance(light, attnscope.AttentionRecord)
+        torch.testing.assert_close(light.full().weights, full.weights, atol=1e-5, rtol=0)
+        torch.testing.assert_close(light.rows(-1, 0, -1)[0], full.weights[-1, 0, -1], atol=1e-5, rtol=0)
+        torch.testing.assert_close(light.readout, full.readout)
+        assert (light.causal, light.query_tokens, light.key_tokens) == (full.causal, full.query_tokens, full.key_tokens)
+        for (label, probability), (expected, of_full) in zip(light.prediction, full.prediction, strict=True):
+            assert label == expected
+            assert probability == pytest.approx(of_full, abs=1e-5)
+
+
+def test_a_family_that_shows_no_vectors_is_refused(tiny, off_interface):
+    with pytest.raises(BadInput, match='keep="weights"'):
+        tiny.load(off_interface).record(tiny.texts[0], keep="vectors")
+
+
+@pytest.mark.parametrize("method", ["raw", "rollout", "layerwise_tracing", "value_weighted", "effective"])
+@pytest.mark.parametrize("name", ["bert", "llama", "mistral", "gemma2", "gpt2"])
+def test_methods_need_no_matrix(tiny, name, method):
+    full, light = both(tiny, name, values=True)
+    expected, found = attnscope.attribute(full, method), attnscope.attribute(light, method)
+    torch.testing.assert_close(found.scores.double(), expected.scores.double(), atol=1e-5, rtol=1e-4)
+    assert found.tokens == expected.tokens
+    if expected.compute_row is not None:
+        torch.testing.assert_close(found.at(2, 0).double(), expected.at(2, 0).double(), atol=1e-5, rtol=1e-4)
+        with pytest.raises(BadInput, match="ask for single rows"):
+            _ = found.map
+    if expected.compute_per_head is not None:
+        torch.testing.assert_close(found.per_head, expected.per_head, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"heads": "max"},
+        {"heads": 1},
+        {"heads": [0, 1]},
+        {"residual": 0.2, "start_layer": 1},
+        {"normalize": "receptive_field"},
+    ],
+)
+@pytest.mark.parametrize("name", ["bert", "mistral"])
+def test_every_option_of_rollout(tiny, name, options):
+    full, light = both(tiny, name)
+    torch.testing.assert_close(
+        attnscope.rollout(light, **options).scores.double(),
+        attnscope.rollout(full, **options).scores.double(),
+        atol=1e-5,
+        rtol=1e-4,
+    )
+
+
+def test_half_the_memory_costs_little(tiny):
+    full, light = both(tiny, "llama")
+    rough = tiny.load("llama").record(tiny.texts[0], keep="bfloat16 vectors")
+    assert rough.queries.element_size() * 2 == light.queries.element_size()
+    torch.testing.assert_close(rough.full().weights, full.weights, atol=2e-2, rtol=0)
+
+
+def test_what_would_be_a_matrix_is_refused_with_its_size(tiny):
+    _, light = both(tiny, "llama")
+    for ask in (lambda: light.weights, lambda: attnscope.flow(light)):
+        with pytest.raises(BadInput, match=r"would take [\d.]+ kB: it holds queries and keys instead"):
+            ask()
+    with pytest.raises(BadInput, match=r"merge the scores of a method, scores\.words"):
+        light.words()
+    assert attnscope.rollout(light).words().scores.sum() == pytest.approx(1)
+    assert light.select(layers=[1]).full().weights.shape[0] == 1
+    with pytest.raises(BadInput, match="stay together"):
+        light.select(heads=0)
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "t5"])
+def test_it_is_saved_and_loaded(tiny, name, tmp_path):
+    _, light = both(tiny, name)
+    found = attnscope.AttentionRecord.load(light.save(tmp_path / "long.safetensors"))
+    assert type(found) is type(light)
+    torch.testing.assert_close(found.full().weights, light.full().weights, atol=0, rtol=0)
+    assert (found.back, found.ahead, found.card) == (light.back, light.ahead, light.card)
+    with pytest.raises(BadInput, match="written as they are kept"):
+        light.save(tmp_path / "small.safetensors", precision="uint8")
+
+
+@pytest.mark.parametrize("options", [{"gradients": True}, {"heads": "mean"}, {"queries_and_keys": True}])
+def test_what_needs_weights_is_refused_beforehand(tiny, options):
+    with pytest.raises(BadInput, match="without gradients"):
+        tiny.load("bert").record("the cat", keep="vectors", **options)
+
+
+def test_a_text_that_does_not_fit_is_kept_as_vectors_with_a_warning(tiny, monkeypatch):
+    model, text = tiny.load("llama"), " ".join(tiny.texts)
+    whole = model.estimate(text).peak_bytes
+    light = model.estimate(text, keep="vectors").peak_bytes
+    assert light < whole
+    monkeypatch.setattr("attnscope.capture.request.available_bytes", lambda: (whole + light) // 2)
+    with pytest.warns(UserWarning, match="queries and keys are kept instead"):
+        record = model.record(text)
+    assert isinstance(record, attnscope.record.VectorRecord)
+    monkeypatch.setattr("attnscope.capture.request.available_bytes", lambda: 1)
+    with pytest.raises(BadInput, match='pass keep="vectors"'):
+        model.record(text)
+
+
+# ---- the pure functions, against the plain formula in float64
+
+
+def made(
+    heads: int,
+    groups: int,
+    length: int,
+    back: int | None,
+    ahead: int | None,
+    softcap: float | None,
+    bias: bool,
+    seed: int,
+) -> tuple[LayerVectors, torch.Tensor]:
+    """A layer, and its weights by the formula."""
+    draw = torch.Generator().manual_seed(seed)
+    queries = torch.randn(heads, length, 8, generator=draw) * 2
+    keys = torch.randn(groups, length, 8, generator=draw) * 2
+    added = torch.randn(heads, length, length, generator=draw) if bias else None
+    layer = LayerVectors(queries, keys, torch.zeros(heads, length), 0.35, softcap, back, ahead, added)
+    scores = queries.double() @ keys.double().repeat_interleave(heads // groups, 0).mT * 0.35
+    scores = scores if softcap is None else softcap * torch.tanh(scores / softcap)
+    scores = scores if added is None else scores + added
+    offset = torch.arange(length) - torch.arange(length)[:, None]
+    hidden = (offset > (length if ahead is None else ahead)) | (-offset > (length if back is None else back))
+    weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+    return dataclasses.replace(layer, normalizers=normalizers_of(layer)), weights
+
+
+LAYERS = st.fixed_dictionaries(
+    {
+        "groups": st.sampled_from([1, 2, 4]),
+        "length": st.integers(1, 70),
+        "back": st.none() | st.integers(0, 9),
+        "ahead": st.sampled_from([None, 0, 3]),
+        "softcap": st.sampled_from([None, 3.0]),
+        "bias": st.booleans(),
+        "seed": st.integers(0, 99),
+    }
+)
+
+
+@given(chosen=LAYERS, block=st.integers(1, 2000), count=st.integers(1, 20), gives_all=st.booleans())
+def test_rows_blocks_and_products_are_those_of_the_formula(chosen, block, count, gives_all):
+    layer, weights = made(heads=4, **chosen)
+    length = chosen["length"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vectors, "BLOCK", block)
+        torch.testing.assert_close(rows(layer, range(length)).double(), weights, atol=1e-5, rtol=1e-4)
+        whole = torch.zeros_like(weights)
+        for queries, keys, some in blocks(layer):
+            whole[:, queries, keys] = some.double()
+        torch.testing.assert_close(whole, weights, atol=1e-5, rtol=1e-4)
+        assert torch.equal(visible(layer, range(length)), (weights > 0).any(0))
+        amounts = torch.randn(count, 4, length, generator=torch.Generator().manual_seed(0))
+        amounts[:, :, length // 2 :] *= gives_all
+        expected = torch.einsum("rhq,hqk->rhk", amounts.double(), weights)
+        torch.testing.assert_close(carry(layer, amounts).double(), expected, atol=1e-4, rtol=1e-3)
+
+
+@given(length=st.integers(2, 40), back=st.none() | st.integers(0, 50), ahead=st.none() | st.integers(0, 50))
+def test_a_band_is_told_from_its_mask(length, back, ahead):
+    offset = torch.arange(length) - torch.arange(length)[:, None]
+    mask = (offset <= (length if ahead is None else ahead)) & (-offset <= (length if back is None else back))
+    found = _band(mask)
+    assert found is not None
+    layer = LayerVectors(
+        torch.zeros(1, length, 1), torch.zeros(1, length, 1), torch.zeros(1, length), 1.0, None, *found
+    )
+    assert torch.equal(visible(layer, range(length)), mask)
+
+
+def test_a_mask_of_another_form_becomes_a_bias():
+    mask = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
+    mask[..., 4, 1] = False
+    assert _band(mask[0, 0]) is None
+    back, ahead, bias = _visible(mask, None, is_causal=True)
+    assert (back, ahead) == (None, None)
+    assert bias is not None
+    assert torch.equal(bias == 0, mask[0])
