@@ -233,7 +233,8 @@ def evidence_of(attempt: Attempt[Scale, Options]) -> Evidence:
         Run(
             correlate(seed, headline[seed]),
             first_layer_gap(headline[seed]),
-            *(accuracy_by_attractors(model, part) for part in (examples.held_out, examples.testing)),
+            accuracy_by_attractors(model, examples.held_out),
+            accuracy_by_attractors(model, examples.testing),
             {name: correlate(seed, part) for name, part in list(parts[seed].items())[1:]},
         )
         for seed, model in attempt["models"].items()

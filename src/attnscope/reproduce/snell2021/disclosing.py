@@ -1,7 +1,8 @@
 """What a reader must know first, told by the tables themselves: models, data, seeds, steps, and how they differ."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -88,5 +89,5 @@ def _performance(tables: Tables) -> pd.DataFrame:
     return tables["performance"].fillna({"data": "multi30k"})
 
 
-def _rows(tables: Tables, name: str) -> list[dict[str, object]]:
-    return tables[name].to_dict("records") if name in tables else []  # type: ignore[return-value] # names are texts
+def _rows(tables: Tables, name: str) -> list[dict[Hashable, Any]]:
+    return tables[name].to_dict("records") if name in tables else []
