@@ -88,7 +88,7 @@ def test_stages_one_after_the_other_are_all_in_the_report(whole, tmp_path, draw_
     claims = reproduce_snell2021(run, stages="locality", resume=True).claims
     measured = {claim.id for claim in claims if claim.here not in ("", "–")}
     assert {"proxy-is-logistic", "locality-late-last-state"} <= measured
-    assert "| stages | locality, theory |" in (run / "report.md").read_text()
+    assert "| scale and stages | smoke: locality, theory |" in (run / "report.md").read_text()
 
 
 @pytest.mark.parametrize(
