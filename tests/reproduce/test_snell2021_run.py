@@ -37,7 +37,7 @@ def test_a_trial_measures_and_judges_nothing(whole):
     assert claims["proxy-is-logistic"].effect.size < 1e-5, "an equation holds in a trial too"
     assert claims["optimal-attention-may-avoid-largest-beta"].effect.size < 1e-3
     assert claims["agreement-alpha-beta-imdb"].note == "IMDB was not run."
-    assert claims["agreement-alpha-beta-yelp"].note == "Yelp was not run: its users must bring its files, and none were found."
+    assert claims["agreement-alpha-beta-yelp"].note.startswith("Yelp was not run: its users must bring its files")
     assert claims["agreement-alpha-beta-sst"].note.startswith("A toy run: ")
 
 
