@@ -20,10 +20,13 @@ from attnscope.reproduce import EXPERIMENTS, Claim, compare, read_claims
 from attnscope.reproduce.abnar2020 import figures as abnar_figures
 from attnscope.reproduce.abnar2020.claims import Evidence as AbnarEvidence
 from attnscope.reproduce.abnar2020.claims import Run
+from attnscope.reproduce.abnar2020.pattern_claims import NO_PRONOUNS, NOT_AT_THIS_SIZE
 from attnscope.reproduce.claims import NOTHING, Unmeasured, claims_blocks, claims_json, details_blocks, rows_with
 from attnscope.reproduce.document import Block, Document, Figure, Paragraph, escape_markdown, markdown_of
 from attnscope.reproduce.snell2021 import figures as snell_figures
 from attnscope.reproduce.snell2021.claims import Evidence as SnellEvidence
+from attnscope.reproduce.snell2021.counts import count_blocks
+from attnscope.reproduce.snell2021.disclosing import facts_of as snell_facts
 from attnscope.reproduce.sun2020 import figures as sun_figures
 from attnscope.reproduce.sun2020.evidence import Evidence as SunEvidence
 from attnscope.reproduce.sun2020.evidence import signs_of
@@ -139,7 +142,8 @@ def of_abnar2020(tables: Tables) -> AbnarEvidence:
     seeds = [int(seed) for seed in tables["accuracy"]["seed"].unique()]
     kinds = list(tables["accuracy"]["sentences"].unique())
     runs = tuple(Run(OfSeed(seed), NotKept(), *(counts(seed, kind) for kind in kinds)) for seed in seeds)  # type: ignore[arg-type]
-    return AbnarEvidence(tables, runs=runs, sentiment="Single sentences are not kept.")
+    missing = {"residual": NOT_AT_THIS_SIZE, "pronouns": NO_PRONOUNS}
+    return AbnarEvidence(tables, missing, runs=runs, sentiment="Single sentences are not kept.")
 
 
 def of_vig2019(tables: Tables) -> Survey:
@@ -184,6 +188,7 @@ def drawn_of_vig2019(evidence: Survey) -> Iterator[Block]:
 
 def drawn_of_snell2021(evidence: SnellEvidence) -> Iterator[Block]:
     """All."""
+    yield from count_blocks()
     yield from snell_figures.figure_blocks(evidence.tables)
 
 
@@ -249,6 +254,15 @@ def replaced(report: str, heading: str, blocks: list[Block]) -> str:
     ends = report.find("\n## ", begins)
     made = made if made.startswith("## ") else f"## {heading}\n\n{made}"
     return f"{report[:begins]}{made}\n{report[ends:] if ends > 0 else ''}"
+
+
+def with_facts(report: str, facts: dict[str, str]) -> str:
+    """The report with these facts at its top, between the paper's name and the versions."""
+    begins = report.index("| paper |")
+    ends = report.index("| versions |")
+    paper = report[begins:].split("\n", 1)[0]
+    rows = [f"| {name} | {escape_markdown(fact)} |" for name, fact in facts.items()]
+    return report[:begins] + "\n".join([paper, *rows]) + "\n" + report[ends:]
 
 
 def redrawn(report: str, folder: Path, figure: Figure) -> str:
@@ -336,6 +350,8 @@ def main() -> None:
         )
         report = replaced(report, "What holds", [*claims_blocks(claims), Paragraph(how)])
         report = replaced(report, "The claims one by one", details_blocks(claims))
+        if paper == "snell2021":  # whose tables tell all of it
+            report = with_facts(report, snell_facts("cpu", tuple(EXPERIMENTS[paper].stages), evidence))
         for block in drawn_of(evidence):
             if isinstance(block, Figure):
                 report = redrawn(report, folder, block)

@@ -129,7 +129,7 @@ def test_the_figure_shows_these_numbers(model):
 
 
 def test_blocks_say_what_the_model_predicts_and_which_method_agrees(model):
-    heading, figure, table = pronoun_blocks(model)
+    heading, figure, table = pronoun_blocks(masked_pronouns(model))
     assert isinstance(heading, Heading)
     assert isinstance(figure, Figure)
     assert figure.name == "fig04_pronouns"
@@ -160,12 +160,12 @@ def test_without_a_model_it_says_what_is_missing():
 )
 def test_a_model_that_fills_no_gap_is_refused(kind, said):
     with pytest.raises(BadInput, match=f"needs a masked language model.*is {said}"):
-        pronoun_blocks(tiny(kind))
+        masked_pronouns(tiny(kind))
 
 
 def test_a_module_that_is_no_model_of_transformers_is_refused():
     with pytest.raises(BadInput, match="is a model of another kind"):
-        pronoun_blocks(torch.nn.Linear(1, 1))
+        masked_pronouns(torch.nn.Linear(1, 1))
 
 
 def test_an_encoder_called_a_masked_language_model_is_refused(tmp_path):
@@ -178,21 +178,21 @@ def test_an_encoder_called_a_masked_language_model_is_refused(tmp_path):
     file.write_text(file.read_text().replace('"BertModel"', '"BertForMaskedLM"'))
     encoder.tokenizer.save_pretrained(tmp_path)
     with pytest.raises(BadInput, match="an encoder without such a head"):
-        pronoun_blocks(attnscope.load(tmp_path))
+        masked_pronouns(attnscope.load(tmp_path))
     with pytest.raises(BadInput, match="an encoder without such a head"):
-        pronoun_blocks(attnscope.load(encoder.model, tokenizer=encoder.tokenizer, task="masked_lm"))
+        masked_pronouns(attnscope.load(encoder.model, tokenizer=encoder.tokenizer, task="masked_lm"))
 
 
 def test_a_model_that_is_not_read_at_its_mask_is_refused(model):
     other = attnscope.load(model.model, tokenizer=model.tokenizer, readout="first")
     with pytest.raises(BadInput, match="not read at its mask"):
-        pronoun_blocks(other)
+        masked_pronouns(other)
 
 
 @pytest.mark.parametrize("words", [[word for word in WORDS if word != "her"], [*WORDS[:-2], "he", "##r", "."]])
 def test_a_vocabulary_without_the_pronouns_is_refused(words):
     with pytest.raises(BadInput, match="“her” is not one token"):
-        pronoun_blocks(tiny(BertForMaskedLM, words=words))
+        masked_pronouns(tiny(BertForMaskedLM, words=words))
 
 
 def test_a_word_that_the_model_does_not_read_is_refused(model):
@@ -208,4 +208,4 @@ def test_pieces_of_a_word_are_found_whatever_its_case(model):
 
 def test_minilm_has_no_head_and_is_refused(real_model):
     with pytest.raises(BadInput, match="minilm is an encoder without such a head"):
-        pronoun_blocks(attnscope.load(real_model("minilm")))
+        masked_pronouns(attnscope.load(real_model("minilm")))

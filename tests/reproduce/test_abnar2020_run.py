@@ -36,14 +36,17 @@ def whole(tiny, run_by_command):
 def test_everything_is_written(whole):
     files = {path.relative_to(whole).as_posix() for path in whole.rglob("*") if path.is_file()}
     assert {"report.md", "report.html", "claims.json", "recipe.json"} <= files
-    tables = "accuracy evenness saturation subjects table_3 tables_1_and_2".split()
+    tables = "accuracy evenness residual saturation subjects table_3 tables_1_and_2".split()
     assert {f"tables/{name}.csv" for name in tables} <= files
     figures = "fig01_attention_graph fig02_raw_maps fig03_maps table_3 tables_1_and_2_authors_all".split()
     assert {f"figures/{name}" for name in figures} <= {path.removesuffix(".svg").removesuffix(".png") for path in files}
-    assert len(read_claims(whole)) == 15
+    assert len(read_claims(whole)) == 19
     text = (whole / "report.md").read_text()
     assert "The shipped grammar is a toy" in text
     assert "masked language model" in text  # what Figure 4 would need
+    first = text.splitlines()[:20]
+    for name in ("model", "weights", "data", "seeds", "steps", "differs from the paper"):
+        assert any(line.startswith(f"| {name} |") for line in first), name
     assert not any("unfinished" in path for path in files)
 
 

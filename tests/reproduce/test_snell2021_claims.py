@@ -55,10 +55,18 @@ def copying() -> pd.DataFrame:
 def heads() -> pd.DataFrame:
     learned = {"bad": 1, "good": 9, "random": 10}
     return pd.DataFrame(
-        {"kind": kind, "combination": number, "heads": f"{number} 99", "step": step, "accuracy": accuracy}
+        {
+            "contexts": contexts,
+            "kind": kind,
+            "combination": number,
+            "heads": f"{number} 99",
+            "step": step,
+            "accuracy": accuracy,
+        }
+        for contexts in ("mean", "sum")
         for kind, many in learned.items()
         for number in range(10)
-        for step, accuracy in ((0, 0.1), (100, 0.99 if number < many else 0.3))
+        for step, accuracy in ((0, 0.1), (300, 0.99 if number < many else 0.3))
     )
 
 
@@ -78,7 +86,7 @@ def agreements() -> pd.DataFrame:
             "pair": pair,
             "step": step,
             "agreement": CHANCE
-            if (part, seeds) != ("validation", "two")
+            if seeds != "two"
             else 0.2
             if (data, pair) == ("sms", "attention_attention")
             else agreement,
@@ -87,8 +95,11 @@ def agreements() -> pd.DataFrame:
         }
         for data in ALL
         for part, seeds in (("training", "two"), ("validation", "same"), ("validation", "two"))
-        for pair, curve in AGREED.items()
-        for step, agreement in zip(STEPS, curve, strict=True)
+        for pair, curve in {**AGREED, **({"optimal_lexical": (0.4,)} if data == "multi30k" else {})}.items()
+        # on training data a little more than at chance, so that it shows if it is taken for validation data
+        for step, agreement in zip(
+            STEPS, curve if part == "validation" else (0.06, 0.12, 0.11)[: len(curve)], strict=False
+        )
     )
 
 
@@ -143,7 +154,7 @@ def verdict(evidence: Evidence, name: str) -> bool | None:
 def test_all_hold_on_what_the_paper_shows() -> None:
     found = verdicts(WHOLE)
     assert [name for name, holds in found.items() if not holds] == []
-    assert len(found) == len(reproduce_snell2021.rules) == 10 + 5 * len(ALL) + 2 * len(OF_TEXTS) + 5
+    assert len(found) == len(reproduce_snell2021.rules) == 13 + 6 * len(ALL) + 2 * len(OF_TEXTS) + 6
 
 
 def test_nothing_measured_is_no_verdict_with_a_reason() -> None:
@@ -197,15 +208,23 @@ FAILURES = {
     "beta-uf-same-for-copy-and-permutation": of_copying(
         "lexical_right", -3.2, task="reordered", attention="uniform", seed=0
     ),
-    "eight-bad-heads-fail": of_heads(0.99, kind="bad", step=100),
-    "one-good-head-suffices": of_heads(0.3, kind="good", step=100),
-    "random-eight-learn": of_heads(0.3, kind="random", step=100),
+    **{
+        f"{name}{ending}": of_heads(value, kind=kind, step=300, contexts=contexts)
+        for ending, contexts in (("", "mean"), ("-summed", "sum"))
+        for name, kind, value in (
+            ("eight-bad-heads-fail", "bad", 0.99),
+            ("one-good-head-suffices", "good", 0.3),
+            ("random-eight-learn", "random", 0.3),
+        )
+    },
     "locality-early": of_locality("last", 0.9, 50),
     "locality-late-last-state": of_locality("last", 9.0, 1000),
     **{
         f"{name}-sst": of_agreements(CHANCE - 4 * ERROR, data="sst", part="validation", pair=pair)
         for name, (pair, _) in PAIRS.items()
     },
+    "training-agrees-too-imdb": of_agreements(0.01, data="imdb", part="training", pair="uniform_proxy"),
+    "optimal-attention-agrees-with-beta": of_agreements(0.2, data="multi30k", pair="optimal_lexical"),
     "frozen-beta-below-imdb": of_agreements(0.6, data="imdb", pair="attention_frozen", step=100),
     "logistic-agrees-imdb": of_agreements(0.7, data="imdb", pair="uniform_logistic", step=100),
     "beta-uf-agreement-rises-then-falls": of_agreements(0.495, data="amazon", pair="attention_uniform", step=100),
@@ -221,6 +240,8 @@ UNDECIDED = {
         f"{name}-sst": of_agreements(CHANCE + ERROR, data="sst", part="validation", pair=pair)
         for name, (pair, _) in PAIRS.items()
     },
+    "training-agrees-too-imdb": of_agreements(0.07, data="imdb", part="training", pair="uniform_proxy"),
+    "optimal-attention-agrees-with-beta": of_agreements(0.295, data="multi30k", pair="optimal_lexical"),
     "frozen-beta-below-imdb": of_agreements(0.49, data="imdb", pair="attention_frozen", step=100),
     "xi-nontrivial-sst": lambda: whole_but(
         "contexts", changed(TABLES["contexts"], {"data": "sst"}, "reached", value=False)
@@ -246,7 +267,8 @@ def test_who_says_it() -> None:
         "optimal-attention-may-avoid-largest-beta",
     }
     own = {name for name, kind in kinds.items() if kind == "own"}
-    assert own == {name for name in kinds if name.endswith("-sms")}, "its tables leave SMS out"
+    # its tables leave SMS out, and its code averages contexts
+    assert own == {name for name in kinds if name.endswith(("-sms", "-summed"))}
 
 
 def test_the_share_that_learns_has_wilsons_interval() -> None:
@@ -312,3 +334,23 @@ def test_a_task_that_no_seed_learns_is_told_so() -> None:
     )
     assert claim.holds
     assert claim.here.endswith("; that some learn is not seen")
+
+
+@pytest.mark.parametrize(("name", "steps"), [("eight-bad-heads-fail", 150), ("random-eight-learn-summed", 299)])
+def test_heads_that_had_fewer_steps_are_not_judged(name: str, steps: int) -> None:
+    short = TABLES["heads"].assign(step=TABLES["heads"]["step"].clip(upper=steps))
+    (rule,) = (rule for rule in reproduce_snell2021.rules if rule.id == name)
+    found = rule.claim(whole_but("heads", short))
+    assert (found.holds, found.note) == (None, f"Not run at this size: combinations had {steps} of 300 steps.")
+
+
+def test_an_agreement_is_told_beside_the_papers() -> None:
+    claims = {claim.id: claim for claim in reproduce_snell2021.judge(WHOLE)}
+    # 50% where chance is 6%; the paper has 52.55% and 5.30% of IMDB, and leaves SMS out
+    told = claims["agreement-alpha-beta-uf-imdb"].here
+    assert told.endswith(f"44.0 points above chance, {0.44 / 0.4725:.2f} of the paper's 47.2")
+    assert claims["agreement-alpha-beta-uf-sms"].here.endswith("; 44.0 points above chance")
+    # half of the 53% less 7.11% of A.1
+    assert claims["optimal-attention-agrees-with-beta"].here.endswith(
+        f"{0.34 / 0.4589:.2f} as far above chance as the paper's"
+    )

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnscope.reproduce.snell2021 import copying
-from attnscope.reproduce.snell2021.copying import _members, kind_of, model_of_heads, run_heads
+from attnscope.reproduce.snell2021.copying import HeadsRun, _members, kind_of, model_of_heads, run_heads
 from attnscope.reproduce.snell2021.paper import SCALES
 
 SMOKE = SCALES["smoke"].heads
@@ -24,6 +24,14 @@ def test_models_share_all_weights_but_their_heads():
         else:
             assert torch.equal(both[name], part)
             assert torch.equal(other[name], part)
+
+
+def test_several_heads_learn_longer_than_one():
+    scale = replace(SMOKE, steps=7, combined_steps=11)
+    assert [HeadsRun(heads, 0).steps(scale) for heads in ((3,), (3, 4))] == [7, 11]
+    assert len({HeadsRun((3, 4), 0, contexts).name for contexts in ("mean", "sum")}) == 2
+    mean, total = (model_of_heads(SMOKE, (3, 4), contexts).attention.share for contexts in ("mean", "sum"))
+    assert (mean, total) == (0.5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +72,11 @@ def test_the_stage_tries_heads_and_combines_them(tmp_path, monkeypatch):
         curves = [part.accuracy.tolist() for _, part in rows.groupby("data_seed")]
         assert kind_of(curves) == rows["found"].iloc[0]
     assert {"bad", "random"} <= set(together["kind"])
-    assert together.groupby(["kind", "combination"]).size().eq(3).all()
+    assert set(together["contexts"]) == {"mean", "sum"}
+    assert together.groupby(["contexts", "kind", "combination"]).size().eq(3).all()
+    # what is summed is eight times what is averaged, so that it learns otherwise
+    ways = [rows["loss"].tolist() for _, rows in together.groupby("contexts")]
+    assert ways[0] != ways[1]
     files = len(list(tmp_path.iterdir()))
     pd.testing.assert_frame_equal(run_heads(tmp_path, SMOKE)["heads"], together)
     assert len(list(tmp_path.iterdir())) == files

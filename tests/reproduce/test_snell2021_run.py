@@ -37,7 +37,7 @@ def test_a_trial_measures_and_judges_nothing(whole):
     assert claims["proxy-is-logistic"].effect.size < 1e-5, "an equation holds in a trial too"
     assert claims["optimal-attention-may-avoid-largest-beta"].effect.size < 1e-3
     assert claims["agreement-alpha-beta-imdb"].note == "IMDB was not run."
-    assert claims["agreement-alpha-beta-yelp"].note == "Yelp is not run: it is no data set of attnscope yet."
+    assert claims["agreement-alpha-beta-yelp"].note.startswith("Yelp was not run: its users must bring its files")
     assert claims["agreement-alpha-beta-sst"].note.startswith("A toy run: ")
 
 
@@ -88,7 +88,7 @@ def test_stages_one_after_the_other_are_all_in_the_report(whole, tmp_path, draw_
     claims = reproduce_snell2021(run, stages="locality", resume=True).claims
     measured = {claim.id for claim in claims if claim.here not in ("", "–")}
     assert {"proxy-is-logistic", "locality-late-last-state"} <= measured
-    assert "| stages | locality, theory |" in (run / "report.md").read_text()
+    assert "| scale and stages | smoke: locality, theory |" in (run / "report.md").read_text()
 
 
 @pytest.mark.parametrize(

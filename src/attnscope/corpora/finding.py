@@ -84,6 +84,11 @@ def _places(data: str | Path | None) -> list[Path]:
     return [*said, own / "attnscope" / "data"]
 
 
+def data_places(data: str | Path | None = None) -> list[Path]:
+    """Where data sets are looked for that are in no table, the first choice first."""
+    return _looked_in(data)
+
+
 def _looked_in(data: str | Path | None) -> list[Path]:
     """The same, if the folder that is said is there: another's data in its place would be a surprise."""
     if data and not Path(data).expanduser().is_dir():

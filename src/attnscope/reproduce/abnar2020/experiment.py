@@ -7,11 +7,11 @@ from typing import Any
 
 from ..claims import rules_in
 from ..experiment import Experiment
-from . import claims
+from . import claims, pattern_claims
 from .figures import report_of
 from .paper import PARSER, SCALES, TITLE, Options
 from .sentiment import run_sentiment
-from .stages import build_examples, evidence_of, prepare, score_test_sentences, train_models
+from .stages import build_examples, evidence_of, fill_gaps, prepare, score_test_sentences, train_models
 
 
 def _lacks(_scale: str, given: Mapping[str, Any]) -> Iterator[str]:
@@ -36,12 +36,13 @@ reproduce_abnar2020 = Experiment(
     prepare=prepare,
     stages={
         "examples": build_examples,
+        "pronouns": fill_gaps,
         "sentiment": run_sentiment,
         "models": train_models,
         "scores": score_test_sentences,
     },
     evidence=evidence_of,
-    rules=rules_in(claims),
+    rules=rules_in(claims, pattern_claims),
     report=report_of,
     needs=(
         *("ud_ewt:train", "ud_ewt:dev", "wikitext2:valid", "wikitext2:test", "imdb:train"),

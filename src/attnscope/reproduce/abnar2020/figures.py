@@ -13,6 +13,8 @@ from ..experiment import Attempt, Report
 from .claims import NAMES, Evidence, share
 from .drawing import figures_of, illustrate
 from .paper import TABLE_1, TABLE_2, TABLE_3, Options, Row, Scale
+from .pronoun_pairs import PronounStudy
+from .pronouns import pronoun_blocks
 from .scoring import BASELINES, METHODS, Correlations
 from .sentiment import SOURCES
 from .stages import is_toy
@@ -41,23 +43,15 @@ DIFFERENT = (
 
 def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     """What was run, Tables 1 to 3, Figures 1 to 4, and what is beyond the paper."""
-    scale, examples = attempt.scale, attempt["examples"]
-    model = attempt["models"][scale.seeds[0]]
-    settings = model.settings
-    facts = {
-        "agreement model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}",
-        "trained on": f"{len(examples.training):,} sentences {examples.source}",
-        "seeds": ", ".join(map(str, scale.seeds)),
-        "blanked in training": f"{scale.blanked:.0%} of the words",
-        "tables 1 and 2": f"{len(attempt['scores'][scale.seeds[0]]):,} of {len(examples.testing):,} test sentences",
-        "table 3": attempt["sentiment"].about,
-    }
-    correlations = pd.concat([run.table() for run in evidence.agreement], ignore_index=True)
+    model = attempt["models"][attempt.scale.seeds[0]]
+    study: PronounStudy | None = attempt["pronouns"]
+    correlations = correlation_table(evidence)
     blocks: list[Block] = [
         *correlation_blocks(correlations, evidence),
         *sentiment_blocks(evidence.sentiment),
         *figures_of(illustrate(model)),
-        *attempt["pronouns"],
+        *pronoun_blocks(None if study is None else study.published),
+        *pair_blocks(study),
         Heading("Beyond the paper"),
         *subject_blocks(evidence.tables["subjects"]),
         *under("How often the models are right", accuracy_block(evidence)),
@@ -65,7 +59,46 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     tables = {"tables_1_and_2": correlations, **evidence.tables, "accuracy": accuracy_table(evidence)}
     if not isinstance(evidence.sentiment, str):
         tables["table_3"] = evidence.sentiment.table().rename(columns={"reference": "source"}).drop(columns="seed")
-    return Report(facts, blocks, [HOW, DIFFERENT], tables, TOY if is_toy(attempt) else "")
+    return Report(facts_of(attempt, evidence), blocks, [HOW, DIFFERENT], tables, TOY if is_toy(attempt) else "")
+
+
+HEADLINE = "natural, right"
+LESS = (
+    "models learn from the right numbers alone (the paper's also from an LSTM's answers) at a rate of 1e-3, with "
+    "padding masked; gradients by their length, not their sum; MiniLM in place of DistilBERT and BERT"
+)
+"""How every run here differs from the paper's, whatever its scale."""
+
+
+def facts_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> dict[str, str]:
+    """What a reader must know first: models, weights, data, seeds, steps, and how they differ from the paper's."""
+    scale, examples, study = attempt.scale, attempt["examples"], attempt["pronouns"]
+    settings = attempt["models"][scale.seeds[0]].settings
+    scored = ", ".join(f"{len(next(iter(of.values()))):,} {kind}" for kind, of in attempt["scores"].items())
+    right = ", ".join(f"{len(run.correlations.values):,}" for run in evidence.runs)
+    text = "Linzen's file" if scale.text == "linzen" else f"sentences {examples.source}"
+    return {
+        "model": f"agreement: {settings.layers} layers of {settings.heads} heads, width {settings.width}; table 3: "
+        f"{attempt['sentiment'].about}; figure 4: {'not run' if study is None else study.about}",
+        "weights": "agreement models trained here from random beginnings; encoders begin as published and are "
+        "fine-tuned as said above",
+        "data": f"{len(examples.training):,} sentences to learn from, {len(examples.held_out):,} held out, "
+        f"{len(examples.testing):,} tested, {examples.source}; tables 1 and 2 on {scored} sentences, of which the "
+        f"headline has those that the model gets right ({right})",
+        "seeds": ", ".join(map(str, scale.seeds)),
+        "steps": f"up to {scale.steps:,} of 64 sentences, ended where validation no longer rises; {scale.blanked:.0%} "
+        "of the words blanked",
+        "differs from the paper": f"{text} for a tenth of Linzen's file, in 60 epochs; one checkpoint "
+        f"there, {len(scale.seeds)} seeds here; {LESS}",
+    }
+
+
+def correlation_table(evidence: Evidence) -> pd.DataFrame:
+    """Tables 1 and 2 of all seeds: those of the headline first, then those on other sentences."""
+    parts = [run.table().assign(part=HEADLINE) for run in evidence.agreement]
+    for name in dict.fromkeys(name for run in evidence.runs for name in run.others):
+        parts += [run.others[name].table().assign(part=name) for run in evidence.runs if name in run.others]
+    return pd.concat(parts, ignore_index=True)
 
 
 def accuracy_table(evidence: Evidence) -> pd.DataFrame:
@@ -86,6 +119,7 @@ PAPER = {"blank_out": TABLE_1, "gradient": TABLE_2}
 RANKED = {"authors": "as the authors rank", "average": "by average ranks"}
 KINDS = [(ranks, tokens) for ranks in RANKED for tokens in ("all", "words")]
 AGREEMENT = {"all": "over all tokens", "words": "over the words alone, without [CLS] and the verb's place"}
+FORMS, PRONOUNS = ("his first", "her first"), ("his", "her")
 CLASSIFIER = {"all": "over all tokens", "words": "over the words alone, without special tokens"}
 SUM = (
     "The authors take |Σ ∂(p₀ - p₁)/∂x| over the dimensions of x. Every way from the input to the answer passes a "
@@ -95,7 +129,11 @@ SUM = (
 
 
 def correlation_blocks(table: pd.DataFrame, evidence: Evidence) -> Iterator[Block]:
-    """Tables 1 and 2 in all four ways, as curves and as numbers, and the saturation of flow."""
+    """Tables 1 and 2 in all four ways, as curves and as numbers, on other sentences, and the saturation of flow.
+
+    The first part of the table is the headline's.
+    """
+    whole, table = table, rows_with(table, part=table["part"].iloc[0])
     yield Heading("Tables 1 and 2 as curves", 2)
     for kind in KINDS:
         words, published = _in_words(kind, AGREEMENT), kind == KINDS[0]
@@ -110,6 +148,7 @@ def correlation_blocks(table: pd.DataFrame, evidence: Evidence) -> Iterator[Bloc
             rows = _rows_of(table, reference, kind)
             yield Paragraph(f"{_capital(_in_words(kind, AGREEMENT))}; mean ± SD over {_sentences(rows)}.")
             yield _by_layer(rows, evidence.layers, PAPER[reference] if kind == KINDS[0] else {})
+    yield from other_parts(whole, evidence.layers)
     summed = _by_layer(_rows_of(table, "gradient_sum", KINDS[0]), evidence.layers, TABLE_2)
     yield from under("Table 2 with the authors' sum of gradients", Paragraph(SUM), summed)
     yield from under(
@@ -121,6 +160,27 @@ def correlation_blocks(table: pd.DataFrame, evidence: Evidence) -> Iterator[Bloc
         ),
         _saturation(evidence.tables["saturation"], evidence.layers),
     )
+
+
+def other_parts(table: pd.DataFrame, layers: int) -> Iterator[Block]:
+    """Tables 1 and 2 side by side on each part of the sentences, means over seeds, as the authors rank all tokens."""
+    parts = list(dict.fromkeys(table["part"]))
+    if len(parts) < 2:
+        return
+    yield Heading("Tables 1 and 2, right and wrong answers apart", 2)
+    yield Paragraph(
+        "Sentences in their natural mix, and those of Linzen's subset, which are chosen for their attractors; means "
+        "over seeds, as the authors rank all tokens. How many sentences a part has is the least of the seeds."
+    )
+    rows: list[Sequence[Words]] = []
+    for reference in PAPER:
+        for part in parts:
+            found = rows_with(_rows_of(table, reference, KINDS[0]), part=part)
+            named = f"{part} ({int(found['sentences'].min()):,})"
+            for method in METHODS:
+                by = found[found["method"] == method].groupby("layer")["mean"].mean()
+                rows.append([NAMES[reference], named, method, *(f"{by[layer]:.2f}" for layer in range(1, layers + 1))])
+    yield Table(["", "sentences", "", *(f"layer {layer}" for layer in range(1, layers + 1))], rows)
 
 
 def _in_words(kind: tuple[str, str], tokens: Mapping[str, str]) -> str:
@@ -190,6 +250,30 @@ def sentiment_blocks(found: Correlations | str) -> Iterator[Block]:
             words = f"{_capital(NAMES[source])}, {_in_words(kind, CLASSIFIER)}"
             yield Paragraph(f"{words}; mean ± SD over {_sentences(rows)}.")
             yield _by_layer(rows, layers, TABLE_3 if (source, kind) == ("maximum", KINDS[0]) else {})
+
+
+def pair_blocks(study: PronounStudy | None) -> Iterator[Block]:
+    """The pairs of sentences with exchanged names, if there was a model for them."""
+    if study is None:
+        return
+    yield Heading("Figure 4 on pairs of our own", 2)
+    yield Paragraph(
+        f"{study.about}. Each sentence stands twice, with the two names exchanged, so that no method is right by the "
+        "place of a name. Right is a method whose larger share, in the last layer, is that of the name which the "
+        "likelier pronoun means."
+    )
+    yield pair_summary(study.table())
+
+
+def pair_summary(table: pd.DataFrame) -> Table:
+    """How often each method is right, by the form of the sentence and by the pronoun."""
+    rows: list[Sequence[Words]] = []
+    for method in METHODS:
+        one = rows_with(table, method=method)
+        parts = [one, *(one[one["form"] == form] for form in FORMS), *(one[one["predicted"] == p] for p in PRONOUNS)]
+        rows.append([method, *(f"{part['agrees'].mean():.0%} of {len(part)}" if len(part) else "–" for part in parts)])
+    names = [f"where {form}" for form in FORMS] + [f"where {pronoun} is likelier" for pronoun in PRONOUNS]
+    return Table(["", "right", *names], rows)
 
 
 def subject_blocks(table: pd.DataFrame) -> Iterator[Block]:

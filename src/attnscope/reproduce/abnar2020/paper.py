@@ -43,6 +43,17 @@ PAPER_ENCODER = "distilbert-base-uncased"
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeadScale:
+    """How much a masked-LM head learns from, and for how long."""
+
+    steps: int = 600
+    reviews: int = 2_000
+    """Of IMDB; beside them stands all of WikiText-2 that is trained on."""
+    held_out: int = 400
+    """Blocks that it is measured on, of texts it has not learned from."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scale:
     """The text trained on, the seeds, the steps of each training and the sentences that are looked at."""
 
@@ -51,7 +62,7 @@ class Scale:
     seeds: tuple[int, ...] = (0, 1, 2)
     steps: int = 150_000
     sentences: int = 2_000
-    """Sentences of Tables 1 and 2."""
+    """Sentences of Tables 1 and 2, of each kind: in their natural mix, and chosen for their attractors."""
     reviews: int = 100
     """Sentences of Table 3."""
     encoder: str | None = PAPER_ENCODER
@@ -60,6 +71,8 @@ class Scale:
     """Of the agreement model, where they are not the paper's."""
     blanked: float = 0.0
     """The share of words that training replaces by [UNK]; the authors replace none."""
+    head: HeadScale = field(default_factory=HeadScale)
+    """How long the masked-LM head of Figure 4 is trained."""
 
 
 SCALES = {
@@ -72,6 +85,7 @@ SCALES = {
         encoder=None,
         settings={"heads": 2, "width": 32},
         blanked=0.02,
+        head=HeadScale(steps=2, reviews=2, held_out=4),
     ),
     "cpu": Scale(text="text", steps=4_000, reviews=500, blanked=0.02),
     "paper": Scale(),
@@ -84,6 +98,7 @@ class Options:
     """What may be chosen."""
 
     model: Annotated[Any, "A masked language model, for Figure 4."] = None
+    head_on: Annotated[str | None, "For Figure 4 without one: an encoder that a masked-LM head is trained on."] = None
     encoder: Annotated[str | None, "What Table 3's classifier is fine-tuned from: a hub name or a folder."] = None
     corpus: Annotated[str | None, "A file that `attnscope data build agreement` wrote, or Linzen's .tsv."] = None
     data: Annotated[Path | None, "Where the data sets are, before $ATTNSCOPE_DATA."] = None

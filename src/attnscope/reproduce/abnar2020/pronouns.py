@@ -195,16 +195,18 @@ def _draw_lines(axes: Any, rows: pd.DataFrame, words: Sequence[str]) -> None:
     axes.set_xlabel("layer")
 
 
-def pronoun_blocks(model: Any | None) -> list[Block]:
-    """Figure 4 for a masked language model, or what is missing where there is none."""
-    if model is not None:
-        return list(_figure_blocks(masked_pronouns(model)))
+def pronoun_blocks(found: Pronouns | None) -> list[Block]:
+    """Figure 4 of a masked language model, or what is missing where there is none."""
+    if found is not None:
+        return list(_figure_blocks(found))
     missing: list[Piece] = [
         "Not drawn: it needs a masked language model, which must be given with ",
         Code("--model"),
         ", for example ",
         Code("--model bert-base-uncased"),
-        " or the folder of one.",
+        " or the folder of one; or an encoder, given with ",
+        Code("--head-on"),
+        ", that a head is trained on.",
     ]
     return under(TITLE, Paragraph(missing))
 

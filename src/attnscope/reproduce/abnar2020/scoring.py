@@ -46,6 +46,8 @@ class SentenceScores:
     subject: int
     """The position of the subject among the tokens, -1 where nobody knows."""
     attractors: int
+    right: bool
+    """Whether the model gives the verb its number."""
 
 
 def score_sentence(
@@ -71,6 +73,7 @@ def score_sentence(
         saturated=flows.saturated,
         subject=example.subject + 1 if example.subject >= 0 else -1,
         attractors=example.attractors,
+        right=record.prediction[0][0] == example.number,
     )
 
 
@@ -298,6 +301,31 @@ def evenness_table(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
     names = scores_of(sentences[0].methods.shape[1])[: values.shape[1]]  # without the baselines, which come last
     methods, layers = zip(*names, strict=True)
     return {"method": methods, "layer": layers, "evenness": means(values), "low": low, "high": high}
+
+
+@_for_each_seed
+def residual_table(sentences: Sequence[SentenceScores]) -> dict[str, Any]:
+    """What [CLS] has from itself (`own`) and how evenly it has from the words (`even`), by method and layer.
+
+    For the second, [CLS] and the verb's place are left out and the rest divided by its sum: as the residual fades, the
+    whole row becomes more even, whatever becomes of the words. Sentences of one word have no evenness.
+    """
+    names = scores_of(sentences[0].methods.shape[1])[: -len(BASELINES)]
+    methods, layers = zip(*names, strict=True)
+    own = np.stack([sentence.methods[..., 0].numpy().ravel() for sentence in sentences])
+    even = np.stack([_evenness_of_words(sentence) for sentence in sentences])
+    found: dict[str, Any] = {"method": methods, "layer": layers}
+    for name, values in (("own", own), ("even", even)):
+        low, high = interval(resampled_means(values, seed=0))
+        found |= {name: means(values), f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def _evenness_of_words(sentence: SentenceScores) -> Float64[np.ndarray, " row"]:
+    words = sentence.methods[..., 1:-1].flatten(0, 1).numpy()
+    if words.shape[1] < 2:
+        return np.full(len(words), np.nan)
+    return evenness(words / words.sum(1, keepdims=True))
 
 
 def first_layer_gap(sentences: Sequence[SentenceScores]) -> float:

@@ -1,8 +1,8 @@
 """The stages of the experiment: the sentences, a model for each seed, and what each does on the test sentences."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...capture import load
+from ...engine import Store
 from ...errors import BadInput
 from ...lab.agreement import accuracy_by_attractors, grammar_examples, read_agreement, split, train_on
 from ...lab.data import AgreementExample, build_agreement
@@ -19,13 +20,18 @@ from ...lab.models.word_model import WEIGHTS
 from ...progress import items_done, tokens_done
 from ..experiment import Attempt
 from .claims import Evidence, Run
+from .masked_head import HeadFigures, held_out_blocks, load_without_head, measure_head, train_masked_head
 from .paper import Options, Scale
-from .pronouns import pronoun_blocks
+from .pattern_claims import NO_PRONOUNS, NOT_AT_THIS_SIZE
+from .pronoun_pairs import PronounStudy, study_pronouns
+from .pronouns import masked_pronouns
 from .scoring import (
+    Scores,
     SentenceScores,
     correlate,
     evenness_table,
     first_layer_gap,
+    residual_table,
     saturation_table,
     score_sentences,
     subject_table,
@@ -33,11 +39,15 @@ from .scoring import (
 
 
 def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
-    """Draw Figure 4, which needs nothing but its model, and see that the sentences can be had; the recipe."""
+    """See that a model of Figure 4 fills gaps, and that the sentences can be had; the recipe."""
     options = attempt.options
     corpus = None if options.corpus is None else Path(options.corpus)
     model = load(options.model) if isinstance(options.model, str) else options.model
-    attempt.results["pronouns"] = pronoun_blocks(model)
+    if model is not None:
+        masked_pronouns(model)  # which refuses what cannot fill a gap
+    elif options.head_on is not None:
+        load_without_head(options.head_on)
+    attempt.results["gap filler"] = model
     if corpus is not None and not corpus.is_file():
         raise BadInput(f"There is no file {corpus}: give one that attnscope data build agreement has written.")
     if options.limit is not None and (corpus is not None or attempt.scale.text != "text"):
@@ -53,6 +63,7 @@ def prepare(attempt: Attempt[Scale, Options]) -> dict[str, Any]:
         "corpus": None if corpus is None else [corpus.name, sha256(corpus.read_bytes()).hexdigest()],
         "parser": options.parser,
         "limit": options.limit,
+        **({} if options.head_on is None else {"head on": Path(options.head_on).name}),
     }
 
 
@@ -158,18 +169,30 @@ def _place(attempt: Attempt[Scale, Options], seed: int) -> Path:
     return attempt.folder / "models" / f"seed-{seed}"
 
 
-def score_test_sentences(attempt: Attempt[Scale, Options]) -> dict[int, list[SentenceScores]]:
-    """What the model of each seed does on the sentences of the tables, which are the same for all of them."""
+NATURAL, ATTRACTORS = "natural", "attractors"
+
+
+def score_test_sentences(attempt: Attempt[Scale, Options]) -> dict[str, Scores]:
+    """What the model of each seed does on the sentences of the tables, which are the same for all of them.
+
+    They are held-out sentences in the natural mix of the text, and those that are chosen for their attractors, where
+    there are such; each kind is drawn once for all seeds.
+    """
     models: dict[int, AgreementTransformer] = attempt["models"]
+    examples: Examples = attempt["examples"]
     longest = models[attempt.scale.seeds[0]].settings.positions
-    tested = draw_sentences(attempt["examples"].testing, attempt.scale.sentences, longest)
-    scores = {}
-    for seed, model in models.items():
-        weights = sha256_of(_place(attempt, seed) / WEIGHTS)
-        with items_done(f"Sentences, seed {seed}") as watch:
-            place = attempt.folder / "scores" / f"seed-{seed}"
-            scores[seed] = score_sentences(model, weights, tested, place, seed, watch)
-    return scores
+    kinds = {NATURAL: examples.held_out}
+    if examples.testing is not examples.held_out:
+        kinds[ATTRACTORS] = examples.testing
+    scores: dict[str, dict[int, list[SentenceScores]]] = {}
+    for kind, sentences in kinds.items():
+        tested = draw_sentences(sentences, attempt.scale.sentences, longest)
+        for seed, model in models.items():
+            weights = sha256_of(_place(attempt, seed) / WEIGHTS)
+            with items_done(f"Sentences ({kind}), seed {seed}") as watch:
+                place = attempt.folder / "scores" / f"{kind}-{seed}"
+                scores.setdefault(kind, {})[seed] = score_sentences(model, weights, tested, place, seed, watch)
+    return dict(scores)
 
 
 def draw_sentences(examples: Sequence[AgreementExample], count: int, longest: int) -> list[AgreementExample]:
@@ -179,20 +202,62 @@ def draw_sentences(examples: Sequence[AgreementExample], count: int, longest: in
     return [fitting[place] for place in sorted(drawn)]
 
 
+def fill_gaps(attempt: Attempt[Scale, Options]) -> PronounStudy | None:
+    """Figure 4 and its pairs, by the model that was named or by a head that is trained here; None without either."""
+    options, scale = attempt.options, attempt.scale.head
+    if (model := attempt["gap filler"]) is not None:
+        return study_pronouns(model, f"{getattr(model, 'name', type(model).__name__)}, with its own head")
+    if options.head_on is None:
+        return None
+    place = attempt.folder / "models" / f"masked-{Path(options.head_on).name}"
+    train_masked_head(place, options.head_on, scale, options.data, resume=place.exists())
+    model = load(str(place))
+    figures = Store(attempt.folder / "models", "figures of the head", {}).once(
+        f"{place.name}-figures",
+        lambda: asdict(
+            measure_head(model.model, model.tokenizer, held_out_blocks(model.tokenizer, scale, options.data))
+        ),
+        asdict(scale),
+    )
+    named = f"{Path(options.head_on).name} and a masked-LM head, fine-tuned here for {scale.steps} steps"
+    about = f"{named}: {HeadFigures(**figures)}"
+    return study_pronouns(model, about)
+
+
 def evidence_of(attempt: Attempt[Scale, Options]) -> Evidence:
-    """Everything the claims are judged on."""
-    examples, scores = attempt["examples"], attempt["scores"]
+    """Everything the claims are judged on: the headline is on natural sentences that a model gets right."""
+    examples, scores, study = attempt["examples"], attempt["scores"], attempt["pronouns"]
+    parts = {seed: dict(_parts(scores, seed)) for seed in attempt["models"]}
+    headline = {seed: next(iter(of_seed.values())) for seed, of_seed in parts.items()}
     runs = [
         Run(
-            correlate(seed, scores[seed]),
-            first_layer_gap(scores[seed]),
-            *(accuracy_by_attractors(model, part) for part in (examples.held_out, examples.testing)),
+            correlate(seed, headline[seed]),
+            first_layer_gap(headline[seed]),
+            accuracy_by_attractors(model, examples.held_out),
+            accuracy_by_attractors(model, examples.testing),
+            {name: correlate(seed, part) for name, part in list(parts[seed].items())[1:]},
         )
         for seed, model in attempt["models"].items()
     ]
     tables = {
-        "saturation": saturation_table(scores),
-        "evenness": evenness_table(scores),
-        "subjects": subject_table(scores),
+        "saturation": saturation_table(headline),
+        "evenness": evenness_table(headline),
+        "residual": residual_table(headline),
+        "subjects": subject_table(scores.get(ATTRACTORS, scores[NATURAL])),
+        **({} if study is None else {"pronouns": study.table()}),
     }
-    return Evidence(tables, runs=tuple(runs), sentiment=attempt["sentiment"].correlations)
+    missing = {"pronouns": NO_PRONOUNS, "residual": NOT_AT_THIS_SIZE}
+    return Evidence(tables, missing, runs=tuple(runs), sentiment=attempt["sentiment"].correlations)
+
+
+def _parts(scores: Mapping[str, Scores], seed: int) -> Iterator[tuple[str, Sequence[SentenceScores]]]:
+    """The sentences of each kind that the model of a seed gets right, and those that it gets wrong, if any.
+
+    The first are the headline's: of a model that gets nothing right, all of them.
+    """
+    for kind, of_kind in scores.items():
+        right = [sentence for sentence in of_kind[seed] if sentence.right]
+        if right or kind == NATURAL:
+            yield f"{kind}, right", right or of_kind[seed]
+        if wrong := [sentence for sentence in of_kind[seed] if not sentence.right]:
+            yield f"{kind}, wrong", wrong

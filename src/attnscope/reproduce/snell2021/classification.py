@@ -23,7 +23,8 @@ from ...lab.train import Measurement
 from ...lab.vocabulary import Vocabulary
 from ...lab.word_vectors import word_vectors
 from .agreements import REFERENCE, SECOND, compare_classifiers
-from .paper import ClassificationScale, DataScale, LocalityScale
+from .brought import brought_texts
+from .paper import BROUGHT, ClassificationScale, DataScale, LocalityScale
 from .snapshots import SnapshotProbe, look_at
 from .training import (
     BAG_RATE,
@@ -58,8 +59,12 @@ def read_texts(folder: Path, name: str, scale: ClassificationScale, place: str |
     """
     if (folder / name / FILE).exists():
         return load_texts(folder / name / FILE)
-    whole = replace(toy_polarity(), name=name) if scale.toy else WORD_LEVEL[name](place)
+    whole = replace(toy_polarity(), name=name) if scale.toy else _whole(name, place)
     return cut(whole, scale.data[name], ends=0 if scale.toy else 1)
+
+
+def _whole(name: str, place: str | Path | None) -> ClassifiedTexts:
+    return brought_texts(name, place) if name in BROUGHT else WORD_LEVEL[name](place)
 
 
 def keep_texts(

@@ -248,37 +248,49 @@ KINDS = ("bad", "good", "random")
 
 @dataclass(frozen=True)
 class HeadsRun:
-    """One training: the numbers of the heads, and the seed of the sequences."""
+    """One training: the numbers of the heads, the seed of the sequences, and how contexts are put together."""
 
     heads: tuple[int, ...]
     data_seed: int
+    contexts: str = "mean"
+    """Of one head it is the same."""
+
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+        summed = "-summed" if self.contexts == "sum" else ""
+        return f"{'-'.join(map(str, self.heads))}-on-{self.data_seed}{summed}"
+
+    def steps(self, scale: HeadsScale) -> int:
+        """How long it learns."""
+        return scale.combined_steps if len(self.heads) > 1 else scale.steps
 
 
 def run_heads(folder: Path, scale: HeadsScale, engine: str = "local") -> dict[str, pd.DataFrame]:
     """The tables heads, of models of several heads, and heads_tried, of heads that were tried alone.
 
-    The first has one row for each kind, combination and step: accuracy, loss, and the numbers of the heads; a
-    kind for which there were too few heads is not in it. The second has one row for each head, data seed and step, and
-    in `found` what the head is: good, bad or neither.
+    The first has one row for each way of putting contexts together, kind, combination and step: accuracy, loss, and
+    the numbers of the heads; a kind for which there were too few heads is not in it. The second has one row for each
+    head, data seed and step, and in `found` what the head is: good, bad or neither.
     """
     folder = folder.resolve()
     tried = _try_heads(folder, scale, engine)
     found = tried.groupby("head")["found"].first()
     bad, good = (found.index[found == kind].tolist() for kind in ("bad", "good"))
     combinations = [
-        (kind, number, members)
+        (kind, number, HeadsRun(members, 0, contexts))
+        for contexts in scale.contexts
         for number in range(scale.combinations)
         for kind, members in _members(scale, bad, good, number).items()
     ]
     # Two combinations may have the same heads.
-    runs = list(dict.fromkeys(HeadsRun(members, 0) for _, _, members in combinations))
-    rows = _do_runs(folder, scale, runs, engine, "Several heads")
+    rows = _do_runs(folder, scale, list(dict.fromkeys(run for *_, run in combinations)), engine, "Several heads")
     together = [
-        {"kind": kind, "combination": number, "heads": " ".join(map(str, members)), **row}
-        for kind, number, members in combinations
-        for row in rows[HeadsRun(members, 0)]
+        {"contexts": run.contexts, "kind": kind, "combination": number, "heads": " ".join(map(str, run.heads)), **row}
+        for kind, number, run in combinations
+        for row in rows[run]
     ]
-    columns = ["kind", "combination", "heads", "step", "accuracy", "loss"]
+    columns = ["contexts", "kind", "combination", "heads", "step", "accuracy", "loss"]
     return {"heads": pd.DataFrame(together, columns=columns), "heads_tried": tried}
 
 
@@ -350,16 +362,15 @@ def _do_runs(
 
 def do_heads_run(folder: Path, scale: HeadsScale, run: HeadsRun) -> Rows:
     """What was seen of a run, trained now, continued, or kept from before."""
-    name = "-".join(map(str, run.heads))
-    return stage_store(folder, scale).grow(f"{name}-on-{run.data_seed}", partial(_copy_with_heads, scale, run))
+    return stage_store(folder, scale).grow(run.name, partial(_copy_with_heads, scale, run))
 
 
-def model_of_heads(scale: HeadsScale, numbers: Sequence[int]) -> Seq2Seq:
+def model_of_heads(scale: HeadsScale, numbers: Sequence[int], contexts: str = "mean") -> Seq2Seq:
     """The model before training: the weights that all share, and the heads with these numbers."""
     vocabulary = CopyingTask(scale.length, scale.length).vocabulary
 
     def begin(heads: int) -> Seq2Seq:
-        return Seq2Seq(vocabulary, **{**HEADS, "heads": heads, "width": scale.width})
+        return Seq2Seq(vocabulary, **{**HEADS, "heads": heads, "width": scale.width, "contexts": contexts})
 
     alone, model = (with_seed(BEGINNING, partial(begin, heads)) for heads in (1, len(numbers)))
     shared = {name: part for name, part in alone.state_dict().items() if not name.startswith("attention.heads.")}
@@ -371,15 +382,15 @@ def model_of_heads(scale: HeadsScale, numbers: Sequence[int]) -> Seq2Seq:
 
 
 def _copy_with_heads(scale: HeadsScale, run: HeadsRun, checkpoint: Path) -> Rows:
-    model, task = model_of_heads(scale, run.heads), CopyingTask(scale.length, scale.length)
-    steps = range(0, scale.steps + 1, scale.every)
+    model, task = model_of_heads(scale, run.heads, run.contexts), CopyingTask(scale.length, scale.length)
+    steps = run.steps(scale)
     return train_copying(
         model,
         task,
         checkpoint,
         seed=run.data_seed,
-        steps=scale.steps,
+        steps=steps,
         batch=scale.batch,
-        looks=CopyingAccuracy(model, task, CHECKED_WITH, steps, scale.sequences, fixed=True),
-        details={"width": scale.width, "heads": list(run.heads)},
+        looks=CopyingAccuracy(model, task, CHECKED_WITH, range(0, steps + 1, scale.every), scale.sequences, fixed=True),
+        details={"width": scale.width, "heads": list(run.heads), "contexts": run.contexts},
     )

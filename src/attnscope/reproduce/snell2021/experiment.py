@@ -13,11 +13,12 @@ from ...lab.word_vectors import check_vectors, word_vectors
 from ..claims import rules_in
 from ..experiment import Attempt, Experiment
 from . import agreement_claims, claims
+from .brought import PAIRS, missing_brought
 from .claims import Evidence
 from .classification import read_texts, run_classification, run_locality
 from .copying import run_copying, run_heads
 from .figures import report_of
-from .paper import SCALES, TITLE, Options, Scale
+from .paper import BROUGHT, SCALES, TITLE, Options, Scale
 from .theory import check_theory
 from .translation import NAME, check_sentences, run_translation
 
@@ -34,20 +35,27 @@ def prepare(attempt: Stage) -> Mapping[str, Any]:
     engine_named(attempt.options.engine)  # which refuses a wrong name
     vectors = check_vectors(attempt.options.vectors)
     names = list(scale.classification.data) if "classification" in attempt.stages else []
-    pairs = [NAME] if "translation" in attempt.stages else []
-    left_out = _left_out(attempt.options.leave_out)
-    if unknown := [name for name in left_out if name not in (*CLASSIFIED, NAME)]:
-        raise BadInput(f"There is no data set {unknown[0]!r} to leave out: choose of {', '.join((*CLASSIFIED, NAME))}.")
+    pairs = [NAME, *(() if scale.toy else PAIRS)] if "translation" in attempt.stages else []
+    left_out, known = _left_out(attempt.options.leave_out), (*CLASSIFIED, NAME, *BROUGHT)
+    if unknown := [name for name in left_out if name not in known]:
+        raise BadInput(f"There is no data set {unknown[0]!r} to leave out: choose of {', '.join(known)}.")
     missing = {name: LEFT_OUT for name in (*names, *pairs) if NAMES.get(name, name) in left_out}
     if not scale.toy:
-        missing |= missing_data([name for name in (*names, *pairs) if name not in missing], data)
+        wanted = [name for name in (*names, *pairs) if name not in missing]
+        missing |= dict(missing_brought([name for name in wanted if name in BROUGHT], data))
+        missing |= missing_data([name for name in wanted if name not in BROUGHT], data)
     folder = attempt.folder / "classification"
     texts = {name: read_texts(folder, name, scale.classification, data) for name in names if name not in missing}
     if vectors is not None:
         word_vectors(vectors, {word for each in texts.values() for word in each.vocabulary.words})
     if pairs and NAME not in missing:
         check_sentences(scale.translation, data)
-    attempt.results |= {"missing": missing, "vectors": vectors, "texts": texts}
+    attempt.results |= {
+        "missing": missing,
+        "vectors": vectors,
+        "texts": texts,
+        "pairs": [name for name in pairs if name not in missing],
+    }
     return {"scale": attempt.scale_name, "vectors": None if vectors is None else Path(vectors).name}
 
 
@@ -85,11 +93,12 @@ def classify_texts(attempt: Stage) -> dict[str, pd.DataFrame]:
 
 
 def translate(attempt: Stage) -> dict[str, pd.DataFrame]:
-    """The stage translation, if its data set is here."""
-    if NAME in attempt["missing"]:
-        return {}
-    folder, options = attempt.folder / "translation", attempt.options
-    return run_translation(folder, attempt.scale.translation, options.engine, options.data)
+    """The stage translation, of the data sets that are here: each has a folder of its own."""
+    options, found = attempt.options, []
+    for name in attempt["pairs"]:
+        folder = attempt.folder / ("translation" if name == NAME else f"translation-{name}")
+        found.append(run_translation(folder, attempt.scale.translation, options.engine, options.data, name))
+    return {table: pd.concat([each[table] for each in found], ignore_index=True) for table in (found or [{}])[0]}
 
 
 def evidence_of(attempt: Stage) -> Evidence:

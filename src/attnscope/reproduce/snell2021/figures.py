@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,6 +13,8 @@ from ..document import Block, Figure, Heading, Paragraph, Table, Words, under
 from ..experiment import Attempt, Report
 from . import paper as of_paper
 from .claims import Evidence
+from .counts import count_blocks
+from .disclosing import facts_of
 from .paper import TITLES, InPaper, Options, Scale
 from .theory import COPIED
 
@@ -56,14 +57,8 @@ HOW = (
 
 def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     """What was run, the tables and figures, what theory says, and the settings of every stage."""
-    vectors = attempt["vectors"]
-    facts = {
-        "scale": attempt.scale_name,
-        "stages": ", ".join(attempt.stages),
-        **({"words begin as": f"vectors of {Path(vectors).name}"} if vectors else {}),
-        **({"not found": ", ".join(evidence.missing)} if evidence.missing else {}),
-    }
     blocks: list[Block] = [
+        *count_blocks(),
         *figure_blocks(evidence.tables),
         *_statistics(evidence.tables),
         *agreement_tables(evidence.tables),
@@ -72,6 +67,7 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     ]
     settings: list[Sequence[Words]] = [[name, words] for name, words in _settings(attempt.scale, attempt.stages)]
     how: list[str | Block] = [*HOW, Table(["stage", "settings"], settings)]
+    facts = facts_of(attempt.scale_name, attempt.stages, evidence, attempt["vectors"])
     return Report(facts, blocks, how, evidence.tables, TOY if attempt.scale.toy else "")
 
 
@@ -127,6 +123,7 @@ KINDS = {
     "good": ("seven bad, one good", WELL, "--"),
     "random": ("eight at random", THIRD, ":"),
 }
+CONTEXTS = {"mean": "contexts averaged", "sum": "contexts summed"}
 PLACES = {
     "keyword": ("at the keyword", WELL, "-"),
     "after": ("one further", THIRD, "--"),
@@ -160,13 +157,16 @@ def copying_curves(table: pd.DataFrame) -> Plot:
 
 
 def head_curves(table: pd.DataFrame) -> Plot:
-    """Figure 6: accuracy over steps, a curve for each combination of heads."""
-    with drawn_figure(COLUMN, 2.2) as figure:
-        axes = figure.subplots()
-        for kind, style in KINDS.items():
-            _draw_curves(axes, table[table["kind"] == kind], "combination", style)
-        axes.set(xlabel="steps", ylabel="accuracy", ylim=(0, 1.03))
-        legend_below(figure, axes)
+    """Figure 6: accuracy over steps, a curve for each combination of heads, a panel for each way of their contexts."""
+    ways = [way for way in CONTEXTS if way in set(table["contexts"])]
+    with drawn_figure(COLUMN if len(ways) == 1 else PAGE, 2.2) as figure:
+        panels = figure.subplots(1, len(ways), sharey=True, squeeze=False)[0]
+        for axes, way in zip(panels, ways, strict=True):
+            for kind, style in KINDS.items():
+                _draw_curves(axes, rows_with(table, kind=kind, contexts=way), "combination", style)
+            axes.set(xlabel="steps", ylim=(0, 1.03), title=CONTEXTS[way])
+        panels[0].set_ylabel("accuracy")
+        legend_below(figure, panels[0])
     return Plot(figure, "Accuracy of models with eight heads, a curve for each combination.")
 
 
@@ -358,7 +358,8 @@ def _optimum(tables: Tables) -> Iterator[Block]:
     if found.empty:
         return
     # both models by one rule: the first seed, at the checkpoint with the best accuracy
-    first = rows_with(tables["performance"], part="validation", seed=0).dropna(subset="bleu")
+    whole = tables["performance"].fillna({"data": "multi30k"})
+    first = rows_with(whole, part="validation", seed=0, data="multi30k").dropna(subset="bleu")
     best = first.loc[first.groupby("kind")["accuracy"].idxmax()].set_index("kind")["bleu"]
     agreed = 100 * found.set_index("seeds")["agreement"]
     yield Heading("The best attention (A.1)", 2)

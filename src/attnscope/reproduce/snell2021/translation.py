@@ -1,10 +1,11 @@
-"""Translation of Multi30k (Tables 2-8, A.1): the runs, each kept, and the tables that compare them.
+"""Translation of Multi30k and of what is brought (Tables 2-8, A.1): the runs, each kept, and the tables of them.
 
 Run A, seed 0, gives α, at its best checkpoint; run B, seed 1, gives the curve of α̂ and p̂, and β; a run under uniform
 attention gives β_uf; the variant softmax(W(c + d)) gives α_opt; the bag of words gives β_px; and counts alone give that
 of IBM Model 1. A run keeps snapshots of the same sentences of training and validation at every checkpoint.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -17,7 +18,8 @@ import torch
 
 from ...lab.models.seq2seq import TRANSLATION, Seq2Seq
 from .agreements import TranslationRuns, agreements_of, worth_of
-from .paper import TranslationScale
+from .brought import brought_pairs
+from .paper import BROUGHT, TranslationScale
 from .sentence_pairs import (
     TranslatedPart,
     TranslatedTexts,
@@ -63,7 +65,7 @@ class TranslationData:
 
 
 def run_translation(
-    folder: Path, scale: TranslationScale, engine: str = "local", data: str | Path | None = None
+    folder: Path, scale: TranslationScale, engine: str = "local", data: str | Path | None = None, name: str = NAME
 ) -> dict[str, pd.DataFrame]:
     """The tables agreements, contexts, performance and table_9; what is in `folder` already is not trained again.
 
@@ -72,19 +74,26 @@ def run_translation(
     """
     place = folder.resolve()  # the workers of a cluster stand in folders of their own
     # here first, so that the subwords are learned once
-    sentences = translation_data(place, scale, data)
+    sentences = translation_data(place, scale, data, name)
+    scale = _with_epochs(scale, sentences)
     runs = [TranslationRun("learned", 0), TranslationRun("learned", 1)]
     runs += [TranslationRun("uniform", seed) for seed in scale.uniform_seeds]
     runs += [TranslationRun("sum", 0), TranslationRun("proxy", 0)]
-    rows = all_runs("Translation", partial(_make_worker, place, scale, data), runs, engine)
+    rows = all_runs("Translation", partial(_make_worker, place, scale, data, name), runs, engine)
     done = TranslationRuns(place, sentences.texts, sentences.samples, scale.uniform_seeds, scale.iterations)
     agreements = agreements_of(done)
     return {
         "agreements": agreements,
         "contexts": worth_of(done, agreements),
-        "performance": pd.DataFrame(rows),
+        "performance": pd.DataFrame(rows).assign(data=name),
         "table_9": translation_statistics(sentences.texts),
     }
+
+
+def _with_epochs(scale: TranslationScale, data: TranslationData) -> TranslationScale:
+    """The scale with the steps of its epochs, where a data set has a number of its own."""
+    epochs = scale.epochs.get(data.texts.name)
+    return scale if epochs is None else replace(scale, steps=epochs * math.ceil(len(data.texts.train) / scale.batch))
 
 
 def check_sentences(scale: TranslationScale, data: str | Path | None = None) -> None:
@@ -95,12 +104,16 @@ def check_sentences(scale: TranslationScale, data: str | Path | None = None) -> 
             read_multi30k(part, data)
 
 
-def translation_data(folder: Path, scale: TranslationScale, data: str | Path | None = None) -> TranslationData:
+def translation_data(
+    folder: Path, scale: TranslationScale, data: str | Path | None = None, name: str = NAME
+) -> TranslationData:
     """The sentences of a scale; subwords are kept in the folder."""
-    if scale.made_up is None:
-        texts = multi30k(data, subwords_file=folder / "subwords.model")
+    if scale.made_up is not None:
+        texts = replace(word_for_word(**scale.made_up), name=name)
+    elif name in BROUGHT:
+        texts = brought_pairs(name, data, folder / "subwords.model")
     else:
-        texts = replace(word_for_word(**scale.made_up), name=NAME)
+        texts = multi30k(data, subwords_file=folder / "subwords.model")
     samples = {}
     for part, pairs in (("validation", scale.validation_pairs), ("training", scale.training_pairs)):
         whole: TranslatedPart = getattr(texts, PARTS[part])
@@ -109,8 +122,8 @@ def translation_data(folder: Path, scale: TranslationScale, data: str | Path | N
     return TranslationData(texts, samples)
 
 
-def _make_worker(folder: Path, scale: TranslationScale, data: str | Path | None) -> "partial[Rows]":
-    return partial(do_translation_run, folder, scale, translation_data(folder, scale, data))
+def _make_worker(folder: Path, scale: TranslationScale, data: str | Path | None, name: str) -> "partial[Rows]":
+    return partial(do_translation_run, folder, scale, translation_data(folder, scale, data, name))
 
 
 def do_translation_run(folder: Path, scale: TranslationScale, data: TranslationData, run: TranslationRun) -> Rows:
