@@ -225,7 +225,8 @@ def judge_again(paper: str, evidence: Any, kept: dict[str, Claim]) -> tuple[list
     for rule in EXPERIMENTS[paper].rules:
         found, old = rule.claim(evidence), kept.get(rule.id)
         if found.here == NOTHING and (old is None or old.note.startswith(NOT_RUN)):
-            found = replace(found, note=f"{NOT_RUN}. {found.note}")
+            told = found.note.startswith(NOT_RUN)
+            found = replace(found, note=found.note if told else f"{NOT_RUN}. {found.note}")
         elif found.here == NOTHING and old is not None and old.here != NOTHING:
             stand += 1
             found = replace(found, here=in_percent(rule.id, old.here), holds=old.holds, note=old.note)

@@ -30,7 +30,7 @@ ROUNDS = 3
 
 def measure_long(lengths: Sequence[int] = LENGTHS, size: dict[str, Any] = SIZE) -> Iterator[Figure]:
     """Queries and keys kept; then one row of rollout, and rollout with tracing, against the bare forward pass."""
-    model = LlamaModel(LlamaConfig(**size, attn_implementation="sdpa")).eval()
+    model = LlamaModel(LlamaConfig(**size)).eval()
     draw = torch.Generator().manual_seed(0)
     for length in lengths:
         ids = torch.randint(5, size["vocab_size"], (1, length), generator=draw)
