@@ -14,6 +14,7 @@ from attnscope.attribution import Comparison, raw
 from attnscope.explaining import Explanation, explain
 from attnscope.report import page as page_module
 from attnscope.report import report_html, write_report
+from attnscope.report.answer import percent
 
 VOID = {"meta", "input", "br"}
 
@@ -125,6 +126,19 @@ def test_an_explanation_brings_what_the_model_itself_says():
     assert "By blank-out these words carried it most: “key”" in page.text
     assert "Of the others rollout comes closest on this model (rank agreement 0.70)" in page.text
     assert [method["name"] for method in page.payloads()[0]["payload"]["methods"]] == ["raw", "rollout", "blank_out"]
+
+
+def test_a_text_whose_weights_do_not_fit_has_its_page(monkeypatch):
+    full = load("demo").record("the key to the cabinets")
+    size = full.weights.numel() * 4
+    monkeypatch.setattr("attnscope.capture.model.is_too_large", lambda estimate: estimate.record_bytes == size)
+    with pytest.warns(UserWarning, match="queries and keys are kept instead"):
+        explanation = explain(load("demo"), "the key to the cabinets", methods=["raw", "rollout", "layerwise_tracing"])
+    page = report_html([explanation])
+    assert all(f'"{name}"' in page for name in ("raw", "rollout", "layerwise_tracing"))
+    taken = float(full.weights[..., list(full.key_special)].sum(-1).mean())
+    assert f"Special tokens take {percent(taken)} of all attention" in page
+    assert page.count("which take too much memory here") == 2
 
 
 def test_what_special_tokens_take_is_said(record):
@@ -249,6 +263,7 @@ def test_what_does_not_fit_is_left_out_in_words(monkeypatch):
 def test_scores_that_do_not_fit_are_left_out_in_words_too(monkeypatch):
     monkeypatch.setattr(page_module, "LEAST_BUDGET", 250_100)
     monkeypatch.setattr(page_module, "PAGE_BUDGET", 250_100)
+    monkeypatch.setattr(page_module, "FLOW_BYTES", 1000)
     page = Page(report_html(made([str(number) for number in range(50)], layers=8, heads=8)))
     assert "Left out: the text under each method. A page with these scores does not fit" in page.text
     assert page.views == ["tracing"]
@@ -256,6 +271,8 @@ def test_scores_that_do_not_fit_are_left_out_in_words_too(monkeypatch):
 
 def test_scores_and_heads_share_the_budget(monkeypatch):
     monkeypatch.setattr(page_module, "PAGE_BUDGET", 1_000_000)
+    monkeypatch.setattr(page_module, "FLOW_BYTES", 1000)  # flow and tracing would come on top
+    monkeypatch.setattr(page_module, "TRACED_TOKENS", 100)
     record = made([f"t{number}" for number in range(130)], layers=6, heads=6)
     page = report_html(record)
     assert Page(page).views == ["scores", "model"]

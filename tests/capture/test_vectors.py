@@ -12,6 +12,7 @@ from attnscope.capture.vectors import _band, _visible
 from attnscope.errors import BadInput
 from attnscope.record import vectors
 from attnscope.record.vectors import LayerVectors, blocks, carry, normalizers_of, rows, visible
+from attnscope.statistics.sinks import sinks_of
 
 
 def both(tiny, family, stack=None, **options):
@@ -93,6 +94,13 @@ def test_what_would_be_a_matrix_is_refused_with_its_size(tiny):
     assert light.select(layers=[1]).full().weights.shape[0] == 1
     with pytest.raises(BadInput, match="stay together"):
         light.select(heads=0)
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_sinks_are_those_of_the_full_record(tiny, name, monkeypatch):
+    monkeypatch.setattr("attnscope.statistics.sinks.DOMINANT", 0.15)  # random heads rest on little
+    full, light = both(tiny, name)
+    assert sinks_of(light) == sinks_of(full) != []
 
 
 @pytest.mark.parametrize("name", ["llama", "mistral", "t5"])

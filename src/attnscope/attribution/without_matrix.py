@@ -16,7 +16,7 @@ from ..errors import BadInput
 from ..record import TokenScores
 from ..record.scores import scores_of
 from ..record.vector_record import VectorRecord
-from ..record.vectors import LayerVectors, blocks, carry, rows
+from ..record.vectors import LayerVectors, blocks, carry, handed_over, keys_seen, rows
 from .heads import Heads, checked_layer, lean_to_first, over
 
 Carry = Callable[[LayerVectors, Float[Tensor, "row head query"]], Float[Tensor, "row head key"]]
@@ -134,22 +134,13 @@ def _largest(layer: LayerVectors, row: Float[Tensor, " query"]) -> Float[Tensor,
 
 
 def carry_evenly(layer: LayerVectors, amounts: Float[Tensor, "row head query"]) -> Float[Tensor, "row head key"]:
-    """The same where every query attends evenly to all keys it may see: each gives its part from its first key on.
-
-    And takes it back behind its last, so that running sums are what the keys have.
-    """
+    """The same where every query attends evenly to all keys it may see."""
     if layer.bias is not None:
         raise BadInput(
             "What this model's queries see is no one span of keys, so there is no even attention to compare."
         )
-    _, queries, keys = layer.shape
-    places = torch.arange(queries)
-    first = (places - (queries if layer.back is None else layer.back)).clamp(0, keys)
-    last = (places + (keys if layer.ahead is None else layer.ahead)).clamp_max(keys - 1)
-    parts = amounts.double() / (last - first + 1)
-    changes = torch.zeros(*amounts.shape[:2], keys + 1, dtype=torch.float64)
-    changes.index_add_(-1, first, parts).index_add_(-1, last + 1, -parts)
-    return changes.cumsum(-1)[..., :-1]
+    first, last = keys_seen(layer)
+    return handed_over(layer, amounts.double() / (last - first + 1))
 
 
 def scores_without_matrix(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 BLOCK = 2**20
@@ -97,6 +97,21 @@ def visible(layer: LayerVectors, queries: Sequence[int]) -> Bool[Tensor, "some_q
     hidden = _hidden(layer, chosen, torch.arange(layer.shape[2]))
     seen = seen if hidden is None else seen & ~hidden
     return seen if layer.bias is None else seen & (layer.bias[:, chosen] > -torch.inf).any(0)
+
+
+def keys_seen(layer: LayerVectors) -> tuple[Int[Tensor, " query"], Int[Tensor, " query"]]:
+    """The first and the last key that each query sees by how far it sees, whatever a bias may hide between them."""
+    _, queries, keys = layer.shape
+    places = torch.arange(queries)
+    first = (places - (queries if layer.back is None else layer.back)).clamp(0, keys)
+    return first, (places + (keys if layer.ahead is None else layer.ahead)).clamp_max(keys - 1)
+
+
+def handed_over(layer: LayerVectors, amounts: Float64[Tensor, "row head query"]) -> Float64[Tensor, "row head key"]:
+    """What keys have when each query gives its amount to every key it sees: running sums of begins and ends."""
+    first, last = keys_seen(layer)
+    changes = torch.zeros(*amounts.shape[:2], layer.shape[2] + 1, dtype=torch.float64)
+    return changes.index_add_(-1, first, amounts).index_add_(-1, last + 1, -amounts).cumsum(-1)[..., :-1]
 
 
 def rows(layer: LayerVectors, queries: Sequence[int]) -> Float[Tensor, "head some_query key"]:

@@ -2,11 +2,16 @@
 
 from html import escape
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from ..attribution import Comparison
 from ..evaluation import Trust
 from ..explaining import Explanation, carried_words, phrases_in_words
 from ..numerals import counted
-from ..record import AttentionRecord
+from ..record import AttentionRecord, VectorRecord
+from ..record.vectors import carry
 from ..views.scores_methods import trust_of
 from ..views.sides import printable, token_texts
 
@@ -106,21 +111,32 @@ def resting_words(record: AttentionRecord) -> str:
     asking = [position for position, masked in enumerate(record.masked_queries) if not masked]
     if not asking:
         return f"{where} Every query is masked: no token attends to anything."
-    weights = record.weights[:, :, asking]
+    received = _received(record, asking)
     special = [position for position, quiet in enumerate(record.key_special) if quiet]
     if special:
-        everywhere = float(weights[..., special].sum(-1).mean())
+        everywhere = float(received[special].sum())
         return (
             f"{where} Special tokens take {percent(everywhere)} of all attention: heads with nothing to do often rest"
             " there."
         )
     if record.causal:
-        first = float(weights[..., 0].mean())
+        first = float(received[0])
         return (
             f"{where} The first token takes {percent(first)} of all attention: heads of causal models with nothing to"
             " do often rest there."
         )
     return f"{where} No token is marked as special; where heads rest when they have nothing to do is not told apart."
+
+
+def _received(record: AttentionRecord, asking: list[int]) -> Float[Tensor, " key"]:
+    """What each key gets of all attention of some queries, over all layers and heads."""
+    if not isinstance(record, VectorRecord):
+        return record.weights[:, :, asking].mean((0, 1, 2))
+    layers, heads, queries, _ = record.shape
+    row = torch.zeros(queries)
+    row[asking] = 1 / len(asking)
+    carried = [carry(record.layer(layer), row.expand(1, heads, -1))[0].mean(0) for layer in range(layers)]
+    return torch.stack(carried).mean(0)
 
 
 # What a record is and where it is read, in words.

@@ -13,7 +13,7 @@ from ..errors import BadInput
 from ..evaluation import Trust
 from ..explaining import Explanation
 from ..numerals import counted
-from ..record import AttentionRecord
+from ..record import AttentionRecord, VectorRecord
 from ..views.flow import flow as flow_view
 from ..views.flow_scene import SHORT
 from ..views.model import model as model_view
@@ -123,6 +123,8 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
 
 def _missing_sections(record: AttentionRecord, room: int) -> dict[str, str]:
     """The sections that this record has no room or no use for, each with its reason and how to get it."""
+    if isinstance(record, VectorRecord):
+        return dict.fromkeys(("flow", "tracing"), "It is drawn of all weights, which take too much memory here.")
     tokens = len(record.key_tokens)
     if record.stack == "cross":
         why = "Layers of cross-attention cannot be joined: record the encoder or the decoder stack for it."
@@ -155,7 +157,7 @@ def left_out_html(left_out: Mapping[str, str]) -> str:
 
 def details_html(record: AttentionRecord) -> str:
     """What the record is, and its card."""
-    layers, heads, queries, keys = record.weights.shape
+    layers, heads, queries, keys = record.shape
     size = f"{counted(layers, 'layer')} × {counted(heads, 'head')}, {queries} query × {counted(keys, 'key token')}"
     entries: dict[str, Any] = {"record": f"{size}, {record.stack}{', causal' * record.causal}", **record.card}
     lines = "".join(

@@ -16,7 +16,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..record import AttentionRecord
+from ..record import AttentionRecord, VectorRecord
+from ..record.vectors import carry, handed_over
 from .batch import Frame, Reading
 from .statistic import LayerAttention
 
@@ -85,13 +86,28 @@ def sinks_of(record: AttentionRecord) -> list[int]:
     Where there are special tokens, it rests on these. Another token that a quarter of the heads looks at is then what
     the text turns on, such as the subject for a model that tells singular from plural.
     """
-    layers, heads, queries, keys = record.weights.shape
+    layers, heads, queries, keys = record.shape
     if any(record.key_special) or not layers:
         return []
+    if isinstance(record, VectorRecord):
+        return _sinks_of_vectors(record)
     seen = torch.ones(queries, keys, dtype=torch.bool)
     seen = (seen.tril() if record.causal else seen) & ~torch.tensor(record.masked_queries).unsqueeze(-1)
     resting = torch.zeros(keys, dtype=torch.int64)
     for weights in record.weights:  # by layer: all at once would be as large as the weights again
         kept = weights * seen
         resting += _rests(kept.sum(-2), kept.sum(-1), kept.sum(-1), seen).sum(0)
+    return [int(place) for place in (resting >= QUARTER * layers * heads).nonzero().flatten()]
+
+
+def _sinks_of_vectors(record: VectorRecord) -> list[int]:
+    """The same where there are no weights: every row gives all that it has, so that columns tell."""
+    layers, heads, queries, keys = record.shape
+    everyone = torch.ones(1, heads, queries)
+    resting = torch.zeros(keys, dtype=torch.int64)
+    for place in range(layers):
+        layer = record.layer(place)
+        seen_by = handed_over(layer, everyone[:, :1].double())[0, 0]
+        rests = carry(layer, everyone)[0] > DOMINANT * seen_by
+        resting += (rests & (seen_by >= FEWEST_ROWS)).sum(0)
     return [int(place) for place in (resting >= QUARTER * layers * heads).nonzero().flatten()]
