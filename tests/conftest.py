@@ -18,7 +18,7 @@ from typing import Any
 
 import jaxtyping
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, currently_in_test_context, settings
 
 # Read by the libraries when they are imported, so set before any test is.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -43,6 +43,15 @@ _calls: Counter[CodeType] = Counter()
 _check_every_call = jaxtyping.jaxtyped
 
 
+def is_enough(code: CodeType) -> bool:
+    """Whether calls of this function need no more checking.
+
+    Within a test of Hypothesis all are checked: beartype looks at items by chance, and what is drawn there must be the
+    same whenever an example is tried again.
+    """
+    return _calls[code] >= CHECKED_CALLS and not currently_in_test_context()
+
+
 def check_first_calls(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What stands in for `jaxtyping.jaxtyped` before every function of attnscope.
 
@@ -58,14 +67,14 @@ def check_first_calls(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], A
         if not inspect.isfunction(defined) or inspect.iscoroutinefunction(defined):
             return _check_every_call(typechecker=typechecker)(defined)
         code = defined.__code__
-        if _calls[code] >= CHECKED_CALLS:  # defined within a function that is called often
+        if is_enough(code):  # defined within a function that is called often
             return defined
         checking: Callable[..., Any] | None = None
 
         @functools.wraps(defined)
         def call(*arguments: Any, **options: Any) -> Any:
             nonlocal checking
-            if _calls[code] >= CHECKED_CALLS:
+            if is_enough(code):
                 return defined(*arguments, **options)
             _calls[code] += 1
             if checking is None:  # most functions are never called in a file: what checks them is made at need

@@ -195,6 +195,7 @@ def made(rows: list[list[float]], subject: int, attractors: int) -> SentenceScor
         saturated=torch.ones(1, dtype=torch.float64),
         subject=subject,
         attractors=attractors,
+        right=True,
     )
 
 

@@ -70,13 +70,13 @@ class HuggingFaceReader(HubModel):
             return None
         config = self.model.config.get_text_config()
         width = getattr(config, "hidden_size", None) or getattr(config, "d_model", None)
-        head_width, groups = (getattr(config, name, None) for name in ("head_dim", "num_key_value_heads"))
+        head_width, groups = (_of_all_layers(config, name) for name in ("head_dim", "num_key_value_heads"))
         table = self.model.get_output_embeddings() if self.task in ANSWERING else None
         return Size(
             *size,
             width=width if isinstance(width, int) else 0,
-            head_width=head_width if isinstance(head_width, int) else (width or 0) // size[1],
-            groups=groups if isinstance(groups, int) else size[1],
+            head_width=head_width or (width or 0) // size[1],
+            groups=groups or size[1],
             outcomes=0 if table is None else int(getattr(table, "out_features", 0)),
             takes_padding=self.takes_padding,
             generates=self.has_both_sides and self.task != "classifier" and request.stack != "encoder",
@@ -285,6 +285,15 @@ def _decoder_input(reader: HubModel, text_target: Text | None, truncation: Trunc
         raise BadInput(f"{name} writes no text, so text_target= has no use.")
     labels = encode(reader.tokenizer, text_target, reader.longest, truncation=bool(truncation), as_target=True)
     return shift_right(reader.tokenizer, labels, decoder_start(reader))
+
+
+def _of_all_layers(config: Any, name: str) -> int | None:
+    """A number of the configuration; None where it has none, or another one for each layer (Gemma 4)."""
+    try:
+        number = getattr(config, name, None)
+    except RuntimeError:  # which transformers raises for what differs between layers
+        return None
+    return number if isinstance(number, int) else None
 
 
 def _answered(reader: HubModel, text: Text, source: Encoded, answer: Text) -> Passage:
