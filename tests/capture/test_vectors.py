@@ -76,6 +76,31 @@ def test_every_option_of_rollout(tiny, name, options):
     )
 
 
+def test_the_largest_over_heads_is_that_of_raw_attention_too(tiny):
+    full, light = both(tiny, "llama")
+    expected = attnscope.raw(full, heads="max").scores
+    assert expected.sum() > 1.01
+    torch.testing.assert_close(attnscope.raw(light, heads="max").scores, expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda record: {"normalizers": record.normalizers + 1}, "are not those of its queries and keys"),
+        (lambda record: {"normalizers": record.normalizers * torch.nan}, "are not those of its queries and keys"),
+        (lambda record: {"queries": record.queries[..., :3]}, "different widths"),
+        (lambda record: {"queries": None}, "a tensor of layers"),
+        (lambda record: {"group_keys": record.group_keys[:, [0, 0, 0]]}, "evenly"),
+        (lambda record: {"group_values": record.group_keys}, "or neither"),
+        (lambda record: {"ahead": (None,) * len(record.ahead)}, "nothing ahead"),
+    ],
+)
+def test_vectors_that_are_not_of_one_attention_are_refused(tiny, change, said):
+    _, light = both(tiny, "llama")
+    with pytest.raises(BadInput, match=said):
+        dataclasses.replace(light, **change(light))
+
+
 def test_half_the_memory_costs_little(tiny):
     full, light = both(tiny, "llama")
     rough = tiny.load("llama").record(tiny.texts[0], keep="bfloat16 vectors")

@@ -54,7 +54,7 @@ def raw_row(
     """A row times the pooled weights of one layer."""
     vectors = record.layer(layer)
     if heads == "max" and by is carry:
-        return _largest(vectors, row)
+        return _largest(vectors, row, _as_they_are)
     return _pooled(by(vectors, row.expand(1, record.shape[1], -1)), heads)[0]
 
 
@@ -68,9 +68,10 @@ def rolled_down(
 ) -> Float[Tensor, " token"]:
     """A row of the rollout, from the last of these layers down to the first."""
     for layer in reversed(layers):
-        mixed = raw_row(record, heads, layer, row, by)
-        if heads == "max":
-            mixed = mixed if by is carry else mixed / mixed.sum()
+        if heads == "max" and by is carry:
+            mixed = _largest(record.layer(layer), row, _brought_to_one)
+        else:
+            mixed = raw_row(record, heads, layer, row, by)
         row = (1 - residual) * mixed + residual * row
     return row
 
@@ -121,13 +122,25 @@ def _pooled(carried: Float[Tensor, "row head key"], heads: Heads) -> Float[Tenso
     return carried[:, list(chosen)].mean(1)
 
 
-def _largest(layer: LayerVectors, row: Float[Tensor, " query"]) -> Float[Tensor, " key"]:
-    """A row times the largest weights over heads, whose rows are brought back to one."""
+def _largest(
+    layer: LayerVectors,
+    row: Float[Tensor, " query"],
+    change: Callable[[Float[Tensor, "some_query some_key"]], Float[Tensor, "some_query some_key"]],
+) -> Float[Tensor, " key"]:
+    """A row times the largest weights over heads, as they are for raw attention or changed for what joins layers."""
     found = row.new_zeros(layer.shape[2])
     for queries, keys, weights in blocks(layer):
-        largest = weights.amax(0)
-        found[keys] += row[queries] @ (largest / largest.sum(-1, keepdim=True))
+        found[keys] += row[queries] @ change(weights.amax(0))
     return found
+
+
+def _as_they_are(largest: Float[Tensor, "some_query some_key"]) -> Float[Tensor, "some_query some_key"]:
+    return largest
+
+
+def _brought_to_one(largest: Float[Tensor, "some_query some_key"]) -> Float[Tensor, "some_query some_key"]:
+    sums = largest.sum(-1, keepdim=True)
+    return largest / sums.masked_fill(sums == 0, 1.0)
 
 
 # ---- even attention, as a reference

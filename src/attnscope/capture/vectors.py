@@ -207,12 +207,13 @@ class VectorCollector:
         """The fields of the record."""
         if not self.modules:
             raise BadInput(no_attention(self.model, self.stack))
-        if len({tensor.shape[:2] for name in ("queries", "group_keys") for tensor in self.kept[name]}) > 2:
-            raise BadInput(
-                f"The layers of {self._family} have different numbers of heads or keys, so their vectors do not fit one"
-                ' record: record it with keep="weights".'
-            )
         stacked = ("queries", "group_keys", "group_values", "value_products", "normalizers")
+        for name in stacked:
+            if len({tensor.shape[:-1] for tensor in self.kept.get(name, ())}) > 1 or len(set(self.kept["softcap"])) > 1:
+                raise BadInput(
+                    f"The layers of {self._family} have different numbers of heads or keys, or soft caps, so their"
+                    ' vectors do not fit one record: record it with keep="weights".'
+                )
         return {
             **{name: _stacked(tensors) for name, tensors in self.kept.items() if name in stacked},
             **{name: tuple(self.kept[name]) for name in ("scaling", "back", "ahead")},

@@ -18,6 +18,8 @@ from .schema import Count, Finite, checked
 from .vectors import LayerVectors, blocks, rows
 
 FLOAT32_BYTES = 4
+ROW_TOLERANCE = 1e-2
+"""What the last row of each layer may miss a sum of one by: from a model in bfloat16, whose kernel rounds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -68,16 +70,46 @@ class VectorRecord(AttentionRecord):
         layers, heads, queries, keys = self.shape
         return layers * heads * queries * keys * FLOAT32_BYTES
 
+    def __post_init__(self) -> None:
+        for name in ("queries", "group_keys"):
+            found = getattr(self, name)
+            if not isinstance(found, Tensor) or found.ndim != 4:
+                raise BadInput(f"{name} of a record of vectors are a tensor of layers, heads, tokens and width.")
+        super().__post_init__()
+
     def _check_attention(self) -> None:
-        heads, groups = self.shape[1], self.group_keys.shape[1]
-        if heads % groups:
-            raise BadInput(f"{heads} heads cannot share the keys of {groups} groups evenly.")
+        self._check_shapes()
         for name in ("queries", "group_keys", "group_values", "value_products"):
             checks.check_finite(name, getattr(self, name))
         for name in ("scaling", "back", "ahead"):
             checks.check_length(name, len(getattr(self, name)), self.shape[0], "layer")
         if self.causal and self.shape[2] > 1 and set(self.ahead) != {0}:
             raise BadInput("A causal record has queries that see nothing ahead, in every layer.")
+        self._check_last_rows()
+
+    def _check_shapes(self) -> None:
+        heads, groups = self.shape[1], self.group_keys.shape[1]
+        shared = [self.group_keys] if self.group_values is None else [self.group_keys, self.group_values]
+        if any(not some.shape[1] or heads % some.shape[1] for some in shared):
+            raise BadInput(f"{heads} heads cannot share the keys or values of {groups} groups evenly.")
+        if self.queries.shape[-1] != self.group_keys.shape[-1]:
+            raise BadInput("The queries and keys of a record of vectors are of different widths.")
+        if (self.group_values is None) != (self.value_products is None):
+            raise BadInput("A record of vectors has values and value_products, or neither.")
+        if self.group_values is not None and self.value_products is not None:
+            widths = {self.group_values.shape[-1], *self.value_products.shape[-2:]}
+            if len(widths) > 1:
+                raise BadInput("The values and value_products of a record of vectors are of different widths.")
+
+    def _check_last_rows(self) -> None:
+        """Rows follow from normalizers that must be those of these queries and keys: the last of each layer tells."""
+        asking = [place for place in range(self.shape[2]) if not self.masked_queries[place]][-1:]
+        for layer in range(self.shape[0]):
+            sums = rows(self.layer(layer), asking).sum(-1)
+            if self.normalizers[layer].isnan().any() or not bool(((sums - 1).abs() < ROW_TOLERANCE).all()):
+                raise BadInput(
+                    f"The normalizers of layer {layer} are not those of its queries and keys: rows miss one."
+                )
 
     def layer(self, layer: int) -> LayerVectors:
         """What decides the attention of one layer, by its place."""
