@@ -171,6 +171,11 @@ def test_constant_axes_travel_once():
     assert pack_array(np.arange(6.0).reshape(2, 3))["shape"] == [2, 3]
 
 
+def test_a_number_that_a_page_cannot_hold_is_refused():
+    with pytest.raises(BadInput, match="A page holds numbers"):
+        pack_array(np.array([1.0, 1e300]))
+
+
 def test_a_survey_of_a_real_size_stays_below_four_megabytes(make_tables, make_by_layer, card):
     tables = make_tables(30, 9, 46)
     random = np.random.default_rng(0)

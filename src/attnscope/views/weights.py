@@ -56,7 +56,13 @@ def pack_array(array: Shaped[np.ndarray, "*axes"]) -> dict[str, Any]:
     >>> pack_array(np.array([[0.5, 0.5], [2.0, 2.0]]))["shape"]
     [2, 1]
     """
-    array = np.asarray(array, dtype="<f4")
+    try:
+        with np.errstate(over="raise"):
+            array = np.asarray(array, dtype="<f4")
+    except FloatingPointError:
+        raise BadInput(
+            "A page holds numbers up to 3.4e38 and cannot show what is larger: look for it in the table."
+        ) from None
     for axis in range(array.ndim):
         first = array.take([0], axis)
         if np.array_equal(array, np.broadcast_to(first, array.shape), equal_nan=True):
