@@ -55,6 +55,33 @@ def test_methods_need_no_matrix(tiny, name, method):
         torch.testing.assert_close(found.per_head, expected.per_head, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["bert", "llama", "mistral", "gemma2", "gpt2", "t5"])
+def test_gradients_at_weights_follow_from_those_at_outputs(tiny, name):
+    full, light = both(tiny, name, "encoder" if name == "t5" else None, gradients=True)
+    assert light.target == full.target
+    seen = full.weights > 0  # what a query does not see has a gradient in one and none in the other
+    expected = full.attention_gradients
+    torch.testing.assert_close(light.full().attention_gradients[seen], expected[seen], atol=1e-5, rtol=1e-3)
+    torch.testing.assert_close(light.embedding_gradients, full.embedding_gradients, atol=1e-5, rtol=1e-3)
+    for method in ("gradient_rollout", "gradient", "gradient_x_input"):
+        ours, theirs = attnscope.attribute(light, method), attnscope.attribute(full, method)
+        torch.testing.assert_close(ours.scores, theirs.scores, atol=1e-6, rtol=1e-3)
+    rolled = attnscope.attribute(light, "gradient_rollout")
+    torch.testing.assert_close(
+        rolled.at(1, 0), attnscope.attribute(full, "gradient_rollout").at(1, 0), atol=1e-6, rtol=1e-3
+    )
+
+
+def test_gradients_of_vectors_come_back_from_a_file(tiny, tmp_path):
+    _, light = both(tiny, "llama", gradients=True)
+    back = attnscope.AttentionRecord.load(light.save(tmp_path / "r.safetensors"))
+    torch.testing.assert_close(
+        attnscope.attribute(back, "gradient_rollout").scores, attnscope.attribute(light, "gradient_rollout").scores
+    )
+    with pytest.raises(BadInput, match="gradients=True"):
+        attnscope.attribute(dataclasses.replace(light, output_gradients=None), "gradient_rollout")
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -139,9 +166,16 @@ def test_it_is_saved_and_loaded(tiny, name, tmp_path):
         light.save(tmp_path / "small.safetensors", precision="uint8")
 
 
-@pytest.mark.parametrize("options", [{"gradients": True}, {"heads": "mean"}, {"queries_and_keys": True}])
+def test_flow_is_refused_and_names_rollout(tiny):
+    _, light = both(tiny, "llama")
+    with pytest.raises(BadInput, match=r"joins whole maps.* use rollout"):
+        attnscope.flow(light)
+    assert attnscope.flow(light.full()).scores.isfinite().all()
+
+
+@pytest.mark.parametrize("options", [{"heads": "mean"}, {"queries_and_keys": True}])
 def test_what_needs_weights_is_refused_beforehand(tiny, options):
-    with pytest.raises(BadInput, match="without gradients"):
+    with pytest.raises(BadInput, match="keeps queries and keys of all heads"):
         tiny.load("bert").record("the cat", keep="vectors", **options)
 
 

@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..errors import BadInput
+from ..numerals import in_words
 from ..progress import tell
-from ..record import AttentionRecord, TokenScores
+from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import Saturation, scores_of
 from . import flow_kernels as kernels
@@ -123,6 +124,14 @@ def saturation(graph: FlowGraph, flows: Float[Tensor, "layer query token"]) -> S
     return Saturation(total, source_share, token_share)
 
 
+def _refuse_vectors(record: AttentionRecord) -> None:
+    if isinstance(record, VectorRecord):
+        raise BadInput(
+            f"Attention flow joins whole maps, and this record does without them ({in_words(record.weight_bytes)}): use"
+            " rollout, which is exact here, or flow of record.full() where that fits."
+        )
+
+
 @checked
 def flow(
     record: AttentionRecord,
@@ -144,6 +153,7 @@ def flow(
     """
     if readout not in ("sources", "layer"):
         raise BadInput(f'readout is "sources" or "layer", not {readout!r}.')
+    _refuse_vectors(record)
     some = layers is not None or queries is not None
     wanted_layers, wanted_queries = (
         checked_positions(record, layers, "layer"),

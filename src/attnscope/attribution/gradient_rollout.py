@@ -1,16 +1,17 @@
 """Gradient-weighted rollout: only attention that speaks for the answer is rolled out."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from ..errors import BadInput
-from ..record import AttentionRecord, TokenScores
+from ..record import AttentionRecord, TokenScores, VectorRecord
 from ..record.schema import checked
 from ..record.scores import scores_of
-from .heads import square_weights
+from .heads import refuse_cross, square_weights
 from .rerunning import say_lacking
 from .rollout import rolled_out
+from .without_matrix import one_hot, refuse_map, speak_down
 
 
 @checked
@@ -22,6 +23,19 @@ def gradient_rollout(record: AttentionRecord) -> TokenScores:
     outshine all that attention brings. The gradient is of the target that was captured. Abnar & Zuidema 2020 (section
     5) name gradients as the next step.
     """
+    if isinstance(record, VectorRecord):
+        refuse_cross(record)
+
+        def row(layer: int, query: int) -> Float64[Tensor, " token"]:
+            return speak_down(record, one_hot(record, query).double(), range(layer + 1))
+
+        return scores_of(
+            record,
+            "gradient_rollout",
+            speak_down(record, record.readout.double(), range(record.shape[0])),
+            compute_map=lambda: refuse_map(record),
+            compute_row=row,
+        )
     if record.attention_gradients is None:
         sentence = "This needs attention gradients: take the record with model.record(text, gradients=True)."
         raise BadInput(say_lacking(record, sentence))

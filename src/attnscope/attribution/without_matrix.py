@@ -5,18 +5,18 @@ one pass of fused attention for as many rows as vectors are wide. What even atte
 reference of `normalize="receptive_field"`, takes a sum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64, Shaped
 from torch import Tensor
 
 from ..errors import BadInput
 from ..record import TokenScores
 from ..record.scores import scores_of
 from ..record.vector_record import VectorRecord
-from ..record.vectors import LayerVectors, blocks, carry, handed_over, keys_seen, rows
+from ..record.vectors import FEW, LayerVectors, blocks, carry, handed_over, keys_seen, of_heads, rows
 from .heads import Heads, checked_layer, lean_to_first, over
 
 Carry = Callable[[LayerVectors, Float[Tensor, "row head query"]], Float[Tensor, "row head key"]]
@@ -129,9 +129,17 @@ def _largest(
 ) -> Float[Tensor, " key"]:
     """A row times the largest weights over heads, as they are for raw attention or changed for what joins layers."""
     found = row.new_zeros(layer.shape[2])
-    for queries, keys, weights in blocks(layer):
+    for queries, keys, weights in _blocks_from(layer, row):
         found[keys] += row[queries] @ change(weights.amax(0))
     return found
+
+
+def _blocks_from(
+    layer: LayerVectors, row: Shaped[Tensor, " query"]
+) -> Iterable[tuple[slice | list[int], slice, Float[Tensor, "head some_query some_key"]]]:
+    """The weights that a row meets: of a few queries their rows, else block by block."""
+    giving = row.nonzero().flatten().tolist()
+    return [(giving, slice(None), rows(layer, giving))] if len(giving) <= len(row) // FEW else blocks(layer)
 
 
 def _as_they_are(largest: Float[Tensor, "some_query some_key"]) -> Float[Tensor, "some_query some_key"]:
@@ -186,6 +194,28 @@ def scores_without_matrix(
     )
 
 
+# ---- what speaks for the answer
+
+
+def speak_down(record: VectorRecord, row: Float64[Tensor, " token"], layers: range) -> Float64[Tensor, " token"]:
+    """What a row of R - I has of attention that speaks for the answer (Chefer et al. 2021): R_l = (I + Ā_l) R_{l-1}.
+
+    Ā = mean_h((∇A ⊙ A)⁺), block by block: the gradient at a weight is that of what its head puts out, times the value.
+    """
+    if record.output_gradients is None or record.group_values is None:
+        raise BadInput('This needs gradients: take the record with model.record(text, keep="vectors", gradients=True).')
+    gathered = torch.zeros_like(row)  # apart from the row itself, beside whose one little is left of small numbers
+    for layer in reversed(layers):
+        gradients = record.output_gradients[layer].float()
+        values = of_heads(record.group_values[layer].float(), record.shape[1])
+        held, found = row + gathered, torch.zeros_like(row)
+        for queries, keys, weights in _blocks_from(record.layer(layer), held):
+            speaking = weights.mul_(gradients[:, queries] @ values[:, keys].mT).clamp_min_(0).mean(0)
+            found[keys] += held[queries] @ speaking.double()
+        gathered += found
+    return gathered
+
+
 # ---- what reaches the output
 
 
@@ -218,7 +248,7 @@ def _values(
     if record.group_values is None or record.value_products is None:
         raise BadInput('This needs values: take the record with model.record(text, keep="vectors", values=True).')
     values = record.group_values[layer].float()
-    return values.repeat_interleave(record.shape[1] // values.shape[0], 0), record.value_products[layer].float()
+    return of_heads(values, record.shape[1]), record.value_products[layer].float()
 
 
 def rows_of_some(record: VectorRecord, layer: int, queries: list[int]) -> Float[Tensor, "head some_query key"]:

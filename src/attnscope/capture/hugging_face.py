@@ -134,7 +134,7 @@ class HuggingFaceReader(HubModel):
     ) -> Sight:
         """The same, with its attention; the check, where there is one, runs the model before."""
         if request.keep != "weights":
-            return self._watch_vectors(batch, request)
+            return self._watch_vectors(batch, request, change)
         del passages  # the collector cuts off padding when the records are made
         heads_mean = request.heads == "mean"
         collector = Collector(self.model, request.stack, heads_mean, request.queries_and_keys, request.values)
@@ -148,16 +148,17 @@ class HuggingFaceReader(HubModel):
         """Whether the model computes its attention where its queries and keys can be read."""
         return on_interface(self.model)
 
-    def _watch_vectors(self, batch: Mapping[str, Any], request: Request) -> Sight:
+    def _watch_vectors(self, batch: Mapping[str, Any], request: Request, change: Change | None) -> Sight:
         """The same with queries and keys in place of weights."""
         dtype = torch.bfloat16 if request.keep == "bfloat16 vectors" else torch.float32
-        collector = VectorCollector(self.model, request.stack, request.values, dtype)
+        # the gradient at a weight is that of what the layer put out, times the key's value
+        collector = VectorCollector(self.model, request.stack, request.values or request.gradients, dtype)
         check = self_check(self.model, batch, request.verify)
-        with watch_vectors(self.model, collector) as run:
+        with watch_vectors(self.model, collector) as run, changed_lookups(self.model, change):
             output = run(**batch)
         if check is not None:
             check.finish(output)
-        return Sight(output, [], partial(self._vector_fields, collector))
+        return Sight(output, collector.outputs, partial(self._vector_fields, collector))
 
     def _vector_fields(self, collector: VectorCollector, _row: int, passage: Passage) -> dict[str, Any]:
         fields = collector.fields()
@@ -215,8 +216,8 @@ class HuggingFaceReader(HubModel):
 
     def gradients(
         self, value: Float[Tensor, ""], layers: Sequence[Tensor], embeddings: Tensor
-    ) -> tuple[list[Float[Tensor, "batch head query key"]], Float[Tensor, "batch position width"]]:
-        """The gradients of a value at the weights of each layer, and at the embeddings."""
+    ) -> tuple[list[Float[Tensor, "*layer"]], Float[Tensor, "batch position width"]]:
+        """The gradients of a value at what each layer shows (weights, or what it put out), and at the embeddings."""
         *of_layers, at_embeddings = attention_gradients(self.model, value, layers, embeddings)
         return of_layers, at_embeddings
 

@@ -141,8 +141,8 @@ class Reader(Protocol):
 
     def gradients(
         self, value: Float[Tensor, ""], layers: Sequence[Tensor], embeddings: Tensor
-    ) -> tuple[list[Float[Tensor, "batch head query key"]], Float[Tensor, "batch position width"]]:
-        """The gradients of a value at the weights of each layer, and at the embeddings."""
+    ) -> tuple[list[Float[Tensor, "*layer"]], Float[Tensor, "batch position width"]]:
+        """The gradients of a value at what each layer shows (weights, or what it put out), and at the embeddings."""
 
     def card(self) -> dict[str, Any]:
         """What a reader of the record needs to make it again."""
@@ -184,7 +184,10 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
         if start is not None and at_start is not None:
             fields["embeddings"] = start[row, : len(keys)].detach().float().cpu().clone()
             fields["embedding_gradients"] = at_start[row, : len(keys)].float().cpu().clone()
-            if of_layers:
+            if of_layers and request.keep != "weights":
+                of_outputs = [gradient.transpose(0, 1).float().cpu() for gradient in of_layers]
+                fields["output_gradients"] = torch.stack(of_outputs)
+            elif of_layers:
                 fields["attention_gradients"] = torch.stack(
                     [gradient[row, :, : len(queries), : len(keys)].float().cpu() for gradient in of_layers]
                 )

@@ -77,11 +77,8 @@ def checked_request(
         raise BadInput('Queries, keys and values belong to single heads: take them with heads="all".')
     if keep not in get_args(Keep):
         raise BadInput(f'keep is "weights", "vectors" or "bfloat16 vectors", not {quote(keep)}.')
-    if keep != "weights" and (gradients or queries_and_keys or heads != "all"):
-        raise BadInput(
-            f'keep="{keep}" is for single heads and without gradients: leave gradients=, queries_and_keys= and heads='
-            " out."
-        )
+    if keep != "weights" and (queries_and_keys or heads != "all"):
+        raise BadInput(f'keep="{keep}" keeps queries and keys of all heads: leave queries_and_keys= and heads= out.')
     if quantity not in get_args(Quantity):
         raise BadInput(f"A gradient is of a logit, probability or difference, not of {quantity!r}.")
     if target == SUM and quantity == "difference":
@@ -291,6 +288,6 @@ def too_large(estimate: Estimate) -> str:
 
 def vectors_instead(request: Request) -> Request | None:
     """The same record with vectors in place of weights, where nothing is asked for that needs weights."""
-    if request.gradients or request.queries_and_keys or request.heads != "all" or request.keep != "weights":
+    if request.queries_and_keys or request.heads != "all" or request.keep != "weights":
         return None
     return replace(request, keep="vectors")

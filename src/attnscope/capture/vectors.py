@@ -13,11 +13,21 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
 from ..record.attention import Stack
-from ..record.vectors import LayerVectors, blocks, fused_attention, normalizers_of, rows
+from ..record.vectors import (
+    LayerVectors,
+    blocks,
+    fused_attention,
+    normalizers_of,
+    of_heads,
+    rows,
+    scores_of_block,
+    spans,
+)
 from .collect import VECTOR_TOLERANCES, head_matrices, no_attention, refuse_changed_heads
 from .families import layer_numbers, output_projection, stacks_of
 from .watching import Watch, on_interface, watched
@@ -37,6 +47,7 @@ class VectorCall:
     layer: LayerVectors
     value: Float[Tensor, "group key value_width"]
     output: Float[Tensor, "query head value_width"]
+    """With the way back of a gradient, where one is wanted."""
 
 
 @contextmanager
@@ -76,8 +87,8 @@ def _attend(
     is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     back, ahead, bias = _visible(attention_mask, options.get("position_bias"), query.shape[2] > 1 and bool(is_causal))
     vectors = LayerVectors(
-        queries=query[0].detach(),
-        keys=key[0].detach(),
+        queries=query[0],
+        keys=key[0],
         normalizers=query.new_zeros(query.shape[1:3], dtype=torch.float32),
         scaling=scaling,
         softcap=options.get("softcap"),
@@ -85,8 +96,14 @@ def _attend(
         ahead=ahead,
         bias=bias,
     )
-    output, normalizers = _attended(vectors, value[0].detach())
-    vectors = replace(vectors, normalizers=normalizers)
+    output, normalizers = _attended(vectors, value[0])
+    vectors = replace(
+        vectors,
+        queries=query[0].detach(),
+        keys=key[0].detach(),
+        normalizers=normalizers.detach(),
+        bias=None if bias is None else bias.detach(),
+    )
     if watch.observer is not None and watch.is_new(module, query, key):
         shown: Any = VectorCall(watch.stacks[module], module, vectors, value[0].detach(), output)
         watch.observer(shown)
@@ -96,16 +113,33 @@ def _attend(
 def _attended(
     layer: LayerVectors, value: Float[Tensor, "group key value_width"]
 ) -> tuple[Float[Tensor, "query head value_width"], Float[Tensor, "head query"]]:
-    """What attention puts out, and the log-sum-exp of each query's scores."""
+    """What attention puts out, and the log-sum-exp of each query's scores; a gradient finds its way back through it."""
     heads, width = layer.shape[0], value.shape[-1]
     if layer.is_plain and value.device.type == "cpu" and width <= layer.keys.shape[-1]:
-        wide = torch.nn.functional.pad(value, (0, layer.keys.shape[-1] - width))
-        output, normalizers = fused_attention(layer.queries, layer.keys, wide, layer.ahead == 0, layer.scaling)
+        given, asked = torch.nn.functional.pad(value, (0, layer.keys.shape[-1] - width)), layer.keys
+        if torch.is_grad_enabled():  # on its way back the kernel knows no groups
+            given, asked = of_heads(given, heads), of_heads(asked, heads)
+        output, normalizers = fused_attention(layer.queries, asked, given, layer.ahead == 0, layer.scaling)
         return output[..., :width].transpose(0, 1).contiguous(), normalizers.float()
-    layer = replace(layer, normalizers=normalizers_of(layer))
-    given = value.float().repeat_interleave(heads // value.shape[0], 0)
-    parts = [weights @ given[:, keys] for _, keys, weights in blocks(layer)]
-    return torch.cat(parts, 1).transpose(0, 1).contiguous(), layer.normalizers
+    given = of_heads(value.float(), heads)
+    if torch.is_grad_enabled():
+        parts = [
+            checkpoint(_attended_block, layer, given, queries, keys, use_reentrant=False)
+            for queries, keys in spans(layer)
+        ]
+        with torch.no_grad():
+            normalizers = normalizers_of(layer)
+    else:
+        normalizers = normalizers_of(layer)
+        parts = [weights @ given[:, keys] for _, keys, weights in blocks(replace(layer, normalizers=normalizers))]
+    return torch.cat(parts, 1).transpose(0, 1).contiguous(), normalizers
+
+
+def _attended_block(
+    layer: LayerVectors, given: Float[Tensor, "head key value_width"], queries: slice, keys: slice
+) -> Float[Tensor, "head some_query value_width"]:
+    """What attention puts out for some queries; computed again on the way back, so that no weights are kept for it."""
+    return scores_of_block(layer, queries, keys).softmax(-1) @ given[:, keys]
 
 
 # ---- what a mask hides, in as few numbers as it takes
@@ -161,12 +195,17 @@ class VectorCollector:
     values: bool
     dtype: torch.dtype
     modules: list[nn.Module] = field(default_factory=list)
+    outputs: list[Float[Tensor, "query head value_width"]] = field(default_factory=list)
+    """What each layer put out, where a gradient is wanted there."""
     kept: dict[str, list[Any]] = field(default_factory=dict)
 
     def __call__(self, call: VectorCall) -> None:
         """Keep one layer."""
         if call.stack != self.stack:
             return
+        if call.output.requires_grad:
+            self.outputs.append(call.output)
+        call = replace(call, output=call.output.detach())
         self._compare(call)
         self.modules.append(call.module)
         layer = call.layer
@@ -194,7 +233,7 @@ class VectorCollector:
         heads, queries, _ = call.layer.shape
         some = sorted({queries * part // SAMPLED for part in range(SAMPLED)} | {queries - 1})
         weights = rows(call.layer, some)
-        value = call.value.float().repeat_interleave(heads // call.value.shape[0], 0)
+        value = of_heads(call.value.float(), heads)
         expected = call.output[some].float().transpose(0, 1)
         limit = VECTOR_TOLERANCES.get(call.output.dtype, 1e-2) * float(expected.abs().max())
         if float((weights @ value - expected).abs().max()) > limit:

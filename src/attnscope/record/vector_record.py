@@ -15,7 +15,7 @@ from ..numerals import in_words
 from . import checks, storage
 from .attention import AttentionRecord
 from .schema import Count, Finite, checked
-from .vectors import LayerVectors, blocks, rows
+from .vectors import LayerVectors, blocks, of_heads, rows
 
 FLOAT32_BYTES = 4
 ROW_TOLERANCE = 1e-2
@@ -48,6 +48,8 @@ class VectorRecord(AttentionRecord):
     """Value vectors before the output projection, one for each group of heads that share them."""
     value_products: Float[Tensor, "layer head value_width value_width"] | None = None
     """W W' of each head's part W of the output projection, by which lengths behind it follow from values before it."""
+    output_gradients: Float[Tensor, "layer head query value_width"] | None = None
+    """The gradient at what each head puts out before the projection; at a weight it is that, times the key's value."""
 
     def __getattr__(self, name: str) -> Any:
         if name != "weights":
@@ -79,7 +81,7 @@ class VectorRecord(AttentionRecord):
 
     def _check_attention(self) -> None:
         self._check_shapes()
-        for name in ("queries", "group_keys", "group_values", "value_products"):
+        for name in ("queries", "group_keys", "group_values", "value_products", "output_gradients"):
             checks.check_finite(name, getattr(self, name))
         for name in ("scaling", "back", "ahead"):
             checks.check_length(name, len(getattr(self, name)), self.shape[0], "layer")
@@ -98,8 +100,12 @@ class VectorRecord(AttentionRecord):
             raise BadInput("A record of vectors has values and value_products, or neither.")
         if self.group_values is not None and self.value_products is not None:
             widths = {self.group_values.shape[-1], *self.value_products.shape[-2:]}
+            if self.output_gradients is not None:
+                widths.add(self.output_gradients.shape[-1])
             if len(widths) > 1:
-                raise BadInput("The values and value_products of a record of vectors are of different widths.")
+                raise BadInput("The values, value_products and output_gradients are of different widths.")
+        elif self.output_gradients is not None:
+            raise BadInput("The output_gradients of a record of vectors say nothing without its values.")
 
     def _check_last_rows(self) -> None:
         """Rows follow from normalizers that must be those of these queries and keys: the last of each layer tells."""
@@ -137,13 +143,17 @@ class VectorRecord(AttentionRecord):
     def full(self) -> AttentionRecord:
         """The record with its weights, where they fit into memory."""
         weights = torch.zeros(self.shape)
+        gradients = None if self.output_gradients is None else torch.zeros(self.shape)
         for layer in range(len(self.layers)):
             for queries, keys, some in self.blocks(layer):
                 weights[layer, :, queries, keys] = some
+            if gradients is not None and self.output_gradients is not None and self.group_values is not None:
+                values = of_heads(self.group_values[layer].float(), self.shape[1])
+                gradients[layer] = self.output_gradients[layer] @ values.mT
         own = {entry.name for entry in fields(VectorRecord)} - {entry.name for entry in fields(AttentionRecord)}
-        replaced = own | {"weights", "queries", "scaling", "softcap", "score_bias"}
+        replaced = own | {"weights", "queries", "scaling", "softcap", "score_bias", "attention_gradients"}
         kept = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in replaced}
-        return AttentionRecord(weights=weights, **kept)
+        return AttentionRecord(weights=weights, attention_gradients=gradients, **kept)
 
     @checked
     def save(self, path: str | Path, precision: storage.Precision = "float32") -> Path:
@@ -168,7 +178,7 @@ class VectorRecord(AttentionRecord):
         kept = checks.positions(layers, len(self.layers), "layer")
         cut: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[kept]
-            for name in ("queries", "group_keys", "normalizers", "group_values", "value_products")
+            for name in ("queries", "group_keys", "normalizers", "group_values", "value_products", "output_gradients")
         }
         if self.score_bias is not None and len(self.score_bias) > 1:
             cut["score_bias"] = self.score_bias[kept]

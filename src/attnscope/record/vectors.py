@@ -23,6 +23,11 @@ FEATURES = 8
 """Fused kernels are quickest with vectors of a multiple of so many numbers."""
 
 
+def of_heads(groups: Float[Tensor, "group key width"], heads: int) -> Float[Tensor, "head key width"]:
+    """The vectors of each head, where heads in a row share those of a group."""
+    return groups.repeat_interleave(heads // groups.shape[0], 0)
+
+
 @dataclass(frozen=True, eq=False)
 class LayerVectors:
     """What decides the attention of one layer on one text."""
@@ -69,7 +74,7 @@ def scores_of_block(
     answering = layer.keys[:, keys].float()
     scores = (together @ answering.mT).reshape(heads, asking.shape[1], answering.shape[1]).mul_(layer.scaling)
     if layer.softcap is not None:
-        scores = scores.div_(layer.softcap).tanh_().mul_(layer.softcap)
+        scores = scores.div_(layer.softcap).tanh_() * layer.softcap  # what a gradient needs of it stays as it is
     places = torch.arange(query_count)[queries]
     if layer.bias is not None:
         scores = scores + layer.bias[:, queries][..., keys].to(scores)
@@ -212,7 +217,7 @@ def _carry_fused(
     together = amounts.abs().sum(0)
     exponents = torch.where(together > 0, together.log() - layer.normalizers, NOTHING).clamp_min(NOTHING)
     parts = (amounts / together.masked_fill(together == 0, 1.0)).permute(1, 2, 0)
-    asked = layer.keys.float().repeat_interleave(heads // layer.keys.shape[0], 0)
+    asked = of_heads(layer.keys.float(), heads)
     answers = torch.zeros(heads, queries, width)
     answers[..., : asked.shape[-1]] = layer.queries.float() * layer.scaling
     answers[..., asked.shape[-1]] = exponents
