@@ -12,8 +12,23 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, commands
-from .commands.answering import BAD_INPUT, FAILURE, INTERRUPTED, AsJson, complain, resumable, say
-from .commands.asking import Against, Budget, By, Methods, Replacement, Signed, Target, Truncate
+from .commands.answering import (
+    BAD_INPUT,
+    FAILURE,
+    INTERRUPTED,
+    Against,
+    AsJson,
+    Budget,
+    By,
+    Methods,
+    Replacement,
+    Signed,
+    Target,
+    Truncate,
+    complain,
+    resumable,
+    say,
+)
 from .errors import BadInput, WorkerDied, is_text
 from .progress import begin_log, methods_done, texts_done, working
 
@@ -122,8 +137,9 @@ def explain(
     Example: attnscope explain demo "the key to the cabinets" --methods rollout --methods blank_out
     """
     with working(f"Loading {model}"):
-        from . import explaining
         from .capture import load
+        from .explaining import explain as explain_text
+        from .explaining import show
         from .syntax import names_a_file
 
         if names_a_file(text):
@@ -131,7 +147,7 @@ def explain(
 
         loaded = load(model)
     with methods_done() as watch:
-        result = explaining.explain(
+        result = explain_text(
             loaded,
             text if pair is None else (text, pair),
             None if methods == ["all"] else methods,
@@ -145,14 +161,14 @@ def explain(
             truncate=truncate,
             budget=None if methods else budget,
             watch=watch,
-            show_first=None if as_json else lambda quick: explaining.show(watch.console, quick),
+            show_first=None if as_json else lambda quick: show(watch.console, quick),
         )
     if as_json:
         say(json.dumps(result.to_dict()))
     else:
         from .terminal import PlainConsole
 
-        explaining.show(PlainConsole(), result)
+        show(PlainConsole(), result)
 
 
 app.command()(commands.report)

@@ -1,5 +1,6 @@
 """One text explained by every method: the prediction, the tokens as each scores them, and what each cannot say."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +17,6 @@ from .attribution.costs import predicted_seconds
 from .attribution.phrases import Phrase, phrases
 from .capture import InstrumentedModel, load
 from .errors import BadInput
-from .numerals import three_digits
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
@@ -253,6 +253,18 @@ def _at(scores: TokenScores, record: AttentionRecord, query: int | None, layer: 
 WORDS_NAMED = 3
 LEAST_NAMED = 0.0005
 """A score that is smaller would be named as 0.000."""
+FEWEST_PLACES = 3
+"""Places behind the point that a number below one has at most: smaller ones are written as zero."""
+
+
+def three_digits(number: float) -> str:
+    """A number for a sentence: at most three digits that count, at most three places, and a true minus sign.
+
+    >>> three_digits(7.605), three_digits(0.0584), three_digits(-123.4), three_digits(0.0)
+    ('7.61', '0.058', '−123', '0.000')
+    """
+    places = 2 - math.floor(math.log10(abs(number))) if number and math.isfinite(number) else FEWEST_PLACES
+    return f"{number:.{min(max(places, 0), FEWEST_PLACES)}f}".replace("-", "−")
 
 
 def explained_words(record: AttentionRecord) -> str:

@@ -38,8 +38,9 @@ def test_a_wrong_flow_stops_the_benchmark(monkeypatch):
 
 
 def test_long_texts_are_measured_on_the_same_attention():
-    size = long.SIZE | {"hidden_size": 36, "intermediate_size": 40, "num_hidden_layers": 2}
-    figures = list(long.measure_long([24], size))
+    size = long.LARGE | {"hidden_size": 36, "intermediate_size": 40, "num_hidden_layers": 2}
+    figures = list(long._measure_time(size, 24))
+    assert long._peak_here("recorded", size, 24, 1) >= long._weight_bytes(size, 24)
     assert {row.other for row in figures} == {"forward pass", "all weights"}
     model = long.LlamaModel(long.LlamaConfig(**size)).eval()
     ids = torch.arange(24)[None]

@@ -1,64 +1,150 @@
-"""Long texts without the matrix, beside the forward pass alone and beside the peers' way to attention: all weights."""
+"""Long texts without the matrix, beside the forward pass alone and beside the peers' way to attention: all weights.
 
-from collections.abc import Iterator, Sequence
+Time is measured by turns in one process, memory in fresh ones: the peak of a process never goes down again.
+"""
+
+import resource
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from typing import Any, cast
 
 import torch
 from transformers import LlamaConfig, LlamaModel
 
 from ..attribution.without_matrix import rolled_down, sweep_down
+from ..capture.request import available_bytes
 from ..capture.vectors import VectorCollector, watch_vectors
 from ..capture.watching import evaluation_mode
+from ..errors import BadInput
 from ..record import VectorRecord
 from .figure import Figure, faster, share, taking_turns
 
-SIZE: dict[str, Any] = {
+LARGE: dict[str, Any] = {
     "hidden_size": 576,
     "intermediate_size": 1536,
     "num_hidden_layers": 30,
     "num_attention_heads": 9,
     "num_key_value_heads": 3,
     "vocab_size": 1000,
-    "max_position_embeddings": 8192,
+    "max_position_embeddings": 2**15,
 }
 """SmolLM2-135M, without its vocabulary: the answer is no part of what is measured."""
-LENGTHS = (512, 1024, 4096)
-ALL_WEIGHTS = 1024
-"""Up to here all weights fit beside the rest: 1.1 GB."""
+SMALL = LARGE | {
+    "hidden_size": 512,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+}
+"""Four layers of eight heads, 64 wide."""
+CASES: tuple[tuple[Mapping[str, Any], Sequence[int]], ...] = (
+    (LARGE, (512, 1024, 2048, 4096)),
+    (SMALL, (8192, 2**14, 2**15)),
+)
+TOO_LONG = 2048
+"""Longer texts run once: they take minutes, which no busy moment changes by much."""
 ROUNDS = 3
+ROOM = 6 * 2**30
+"""What a text of 32,768 tokens may take."""
+LARGEST_PART = 0.7
+"""All weights are asked for only where they take less of the free memory than this."""
 
 
-def measure_long(lengths: Sequence[int] = LENGTHS, size: dict[str, Any] = SIZE) -> Iterator[Figure]:
+def measure_long(cases: Sequence[tuple[Mapping[str, Any], Sequence[int]]] = CASES) -> Iterator[Figure]:
     """Queries and keys kept; then one row of rollout, and rollout with tracing, against the bare forward pass."""
+    for size, lengths in cases:
+        for length in lengths:
+            yield from _measure_time(size, length)
+            yield from _measure_memory(size, length)
+
+
+def _measure_time(size: Mapping[str, Any], length: int) -> Iterator[Figure]:
+    model, ids = _made(size, length)
+    record = _recorded(model, ids)
+    work = {
+        "forward": lambda: _forward(model, ids),
+        "kept": lambda: _recorded(model, ids),
+        "one row": lambda: rolled_down(record, "mean", 0.5, record.readout, range(record.shape[0])),
+        "both": lambda: sweep_down(record),
+    }
+    if length <= TOO_LONG:
+        work["all weights"] = lambda: _all_weights(model, ids)
+    with torch.no_grad():
+        seconds = taking_turns(work, ROUNDS if length <= TOO_LONG else 1)
+    case, forward = _case(size, length), seconds["forward"]
+    yield share(f"one row of rollout, {case}", "forward pass", seconds["one row"], forward, 0.4)
+    yield share(f"rollout and tracing, {case}", "forward pass", seconds["both"], forward, 1.0)
+    yield share(f"the forward pass with vectors kept, {case}", "forward pass", seconds["kept"], forward, 1.5)
+    if "all weights" in seconds:
+        ours = seconds["kept"] + seconds["both"]
+        yield faster(f"recorded, with rollout and tracing, {case}", "all weights", ours, seconds["all weights"], None)
+
+
+def _measure_memory(size: Mapping[str, Any], length: int) -> Iterator[Figure]:
+    """Peaks over that of a forward pass alone: beside the vectors that must be kept, and beside all weights."""
+    case, forward = _case(size, length), _peak("forward", size, length)
+    ours = _peak("recorded", size, length)
+    width = size["hidden_size"] // size["num_attention_heads"]
+    # queries, keys of groups, and a normalizer for each query
+    numbers = size["num_attention_heads"] * (width + 1) + size["num_key_value_heads"] * width
+    vectors = 4.0 * size["num_hidden_layers"] * length * numbers
+    yield share(f"peak over the forward pass, {case}", "the vectors", ours - forward, vectors, 1.5, unit="B")
+    if length == max(CASES[-1][1]):
+        yield share(f"peak of all, {case}", "6 GB", ours, ROOM, 1.0, unit="B")
+    weights = _weight_bytes(size, length)
+    try:
+        every = _peak("all weights", size, length) - forward
+    except (BadInput, BrokenProcessPool):
+        note = f"all weights do not fit: they are {weights:.3g} B by themselves"
+        yield faster(f"peak over the forward pass, {case}", "all weights", ours - forward, weights, None, note)
+        return
+    yield faster(f"peak over the forward pass, {case}", "all weights", ours - forward, every, None)
+
+
+def _case(size: Mapping[str, Any], length: int) -> str:
+    return f"{length:,} tokens, {size['num_hidden_layers']} x {size['num_attention_heads']} heads"
+
+
+def _peak(name: str, size: Mapping[str, Any], length: int) -> float:
+    """The most bytes that a process of its own ever holds while it does this."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(_peak_here, name, dict(size), length, torch.get_num_threads()).result()
+
+
+def _peak_here(name: str, size: dict[str, Any], length: int, threads: int) -> float:
+    torch.set_num_threads(threads)
+    model, ids = _made(size, length)
+    with torch.no_grad():
+        if name == "forward":
+            _forward(model, ids)
+        elif name == "recorded":
+            sweep_down(_recorded(model, ids))
+        else:
+            _refuse_what_does_not_fit(size, length)
+            _all_weights(model, ids)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+
+
+def _refuse_what_does_not_fit(size: Mapping[str, Any], length: int) -> None:
+    """A process that asks for too much is killed, and others with it."""
+    free = available_bytes()
+    if free is not None and _weight_bytes(size, length) > LARGEST_PART * free:
+        raise BadInput("All weights do not fit.")
+
+
+def _weight_bytes(size: Mapping[str, Any], length: int) -> float:
+    return float(4 * size["num_hidden_layers"] * size["num_attention_heads"] * length**2)
+
+
+def _made(size: Mapping[str, Any], length: int) -> tuple[LlamaModel, torch.Tensor]:
+    torch.manual_seed(0)
     model = LlamaModel(LlamaConfig(**size)).eval()
     draw = torch.Generator().manual_seed(0)
-    for length in lengths:
-        ids = torch.randint(5, size["vocab_size"], (1, length), generator=draw)
-        record = _recorded(model, ids)
-
-        def one_row(record: VectorRecord = record) -> object:
-            return rolled_down(record, "mean", 0.5, record.readout, range(record.shape[0]))
-
-        work = {
-            "forward": lambda ids=ids: _forward(model, ids),
-            "kept": lambda ids=ids: _recorded(model, ids),
-            "one row": one_row,
-            "both": lambda record=record: sweep_down(record),
-        }
-        if length <= ALL_WEIGHTS:
-            work["all weights"] = lambda ids=ids: _all_weights(model, ids)
-        with torch.no_grad():
-            seconds = taking_turns(work, ROUNDS)
-        case = f"{length:,} tokens, {size['num_hidden_layers']} x {size['num_attention_heads']} heads"
-        forward = seconds["forward"]
-        yield share(f"one row of rollout, {case}", "forward pass", seconds["one row"], forward, 0.4)
-        yield share(f"rollout and tracing, {case}", "forward pass", seconds["both"], forward, 1.0)
-        yield share(f"the forward pass with vectors kept, {case}", "forward pass", seconds["kept"], forward, 1.5)
-        if "all weights" in seconds:
-            ours = seconds["kept"] + seconds["both"]
-            yield faster(
-                f"recorded, with rollout and tracing, {case}", "all weights", ours, seconds["all weights"], None
-            )
+    return model, torch.randint(5, size["vocab_size"], (1, length), generator=draw)
 
 
 def _forward(model: LlamaModel, ids: torch.Tensor) -> object:
@@ -78,7 +164,7 @@ def _recorded(model: LlamaModel, ids: torch.Tensor) -> VectorRecord:
 
 
 def _all_weights(model: LlamaModel, ids: torch.Tensor) -> object:
-    """How Inseq and BertViz come to attention: eager, with all weights of all layers kept."""
+    """How Inseq 0.7 and BertViz 1.4 come to attention: eager, with all weights of all layers kept."""
     with evaluation_mode(model):
         before = model.config._attn_implementation  # noqa: SLF001 -- as transformers has it
         model.set_attn_implementation("eager")

@@ -10,8 +10,7 @@ from ..errors import BadInput
 from ..files import check_can_be_made
 from ..numerals import counted
 from ..progress import methods_done, working
-from .answering import AsJson, say
-from .asking import Against, Budget, By, Methods, Replacement, Signed, Target, Truncate
+from .answering import Against, AsJson, Budget, By, Methods, Replacement, Signed, Target, Truncate, say
 
 if TYPE_CHECKING:
     from ..explaining import Explanation
