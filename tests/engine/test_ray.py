@@ -74,7 +74,9 @@ def test_an_endless_corpus_is_read_as_it_is_needed_and_closing_kills_the_workers
             yield number, number
 
     results = ray.run(lambda: str, endless(), workers=3)  # there is room for two: the third must hold nothing up
-    assert sorted(islice(results, 10)) == [(number, str(number)) for number in range(10)]
+    found = list(islice(results, 10))  # as they are done: a quick worker may be ahead of the other
+    assert len(dict(found)) == 10
+    assert all(result == str(number) and number in read for number, result in found)
     assert len(read) <= 10 + 2 * 3
     results.close()
     assert returns_to_rest()
