@@ -25,7 +25,10 @@ import torch
 
 import attnscope
 from attnscope import AttentionRecord, BadInput, Survey, Trust
-from attnscope.record import Target
+from attnscope.attribution import METHODS
+from attnscope.attribution.choosing import score_what_can_be
+from attnscope.record import Target, VectorRecord
+from attnscope.record.vectors import LayerVectors, normalizers_of
 from attnscope.reproduce import Claim, read_claims
 from attnscope.reproduce.claims import claims_json, count
 
@@ -79,6 +82,7 @@ def made(folder: Path) -> dict[str, Path]:
     files = {
         f"record {kind}": whole.save(folder / f"{kind}.safetensors", kind) for kind in ("float32", "float16", "uint8")
     }
+    files["record vectors"] = _vectors().save(folder / "vectors.safetensors")
     files["record cross"] = cross.save(folder / "cross.safetensors")
     files["record plain"] = AttentionRecord.from_weights(torch.eye(3), list("abc")).save(folder / "plain.safetensors")
     claims = [Claim("a", "It holds.", "1", "2", holds, "") for holds in (True, False, None)]
@@ -89,6 +93,33 @@ def made(folder: Path) -> dict[str, Path]:
     )
     files["survey"] = Survey(*_survey_tables(), _survey_card()).save(folder / "s")
     return files
+
+
+def _vectors() -> VectorRecord:
+    """A causal record of vectors of two layers, one of them with a window, whose heads share keys."""
+    tokens = ("a", "b", "c")
+    queries, keys = torch.rand(2, 2, 3, 2), torch.rand(2, 1, 3, 2)
+    layers = [
+        LayerVectors(queries[place], keys[place], torch.zeros(2, 3), 0.5, softcap=2.0, back=back, ahead=0)
+        for place, back in enumerate((None, 1))
+    ]
+    return VectorRecord(
+        query_tokens=tokens,
+        key_tokens=tokens,
+        stack="decoder",
+        causal=True,
+        readout=torch.tensor([0.0, 0.0, 1.0]),
+        queries=queries,
+        group_keys=keys,
+        normalizers=torch.stack([normalizers_of(layer) for layer in layers]),
+        scaling=(0.5, 0.5),
+        softcap=2.0,
+        back=(None, 1),
+        ahead=(0, 0),
+        group_values=torch.rand(2, 1, 3, 2),
+        value_products=torch.rand(2, 2, 2, 2),
+        output_gradients=torch.rand(2, 2, 3, 2),
+    )
 
 
 def _trust_table() -> pd.DataFrame:
@@ -293,8 +324,9 @@ def table_changed(path: Path, dice: random.Random) -> None:
 
 def use_record(path: Path) -> None:
     record = AttentionRecord.load(path)
-    assert record.weights.dtype == torch.float32
-    assert bool(record.weights.isfinite().all())
+    full = record.full() if isinstance(record, VectorRecord) else record
+    assert full.weights.dtype == torch.float32
+    assert bool(full.weights.isfinite().all())
     for name in ("query_tokens", "key_tokens"):
         assert all(type(token) is str for token in getattr(record, name))
     for name in ("query_special", "key_special", "masked_queries"):
@@ -312,8 +344,13 @@ def use_record(path: Path) -> None:
     json.dumps(record.card, allow_nan=False)
     repr(record)
     record._repr_html_()
-    record.words()
-    record.select(0, 0)
+    if isinstance(record, VectorRecord):
+        record.select(0)
+        for method in ("rollout", "layerwise_tracing", "value_weighted", "effective", "gradient_rollout"):
+            score_what_can_be(record, {method: METHODS[method]}, None)
+    else:
+        record.words()
+        record.select(0, 0)
     attnscope.raw(record).to_frame()
     record.save(path)
     path.read_bytes()[8:].split(b"}}")[0].decode("utf-8", "strict")

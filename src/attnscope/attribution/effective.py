@@ -1,6 +1,7 @@
 """Effective attention: the part of each row that reaches the output at all."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,7 +14,7 @@ from ..record.scores import scores_of
 from ..record.vectors import visible
 from .heads import Heads, checked_layer, pooled_heads, square_weights, visible_keys
 from .rerunning import say_lacking
-from .without_matrix import carried_row, effective_basis, one_hot, refuse_map, rows_of_some
+from .without_matrix import carried_row, effective_basis, rows_of_some, scores_by_rows
 
 NO_VALUES = "This needs the values of each head: take the record with model.record(text, values=True)."
 ROUNDING = torch.finfo(torch.float32).eps
@@ -161,14 +162,8 @@ def effective(record: AttentionRecord, heads: Heads = "mean", layer: int = -1) -
     """
     layer = checked_layer(record, layer)
     if isinstance(record, VectorRecord):
-        return scores_of(
-            record,
-            "effective",
-            effective_row(record, heads, layer, record.readout),
-            compute_map=lambda: refuse_map(record),
-            compute_row=lambda layer, query: effective_row(record, heads, layer, one_hot(record, query)),
-            warnings=identifiability(record, layer),
-        )
+        row = partial(effective_row, record, heads)
+        return scores_by_rows(record, "effective", row, row(layer, record.readout), identifiability(record, layer))
     read = record.readout.nonzero().flatten().tolist()
     rows = pooled_heads(effective_rows(record, layer, read).unsqueeze(0), heads)[0]
     return scores_of(

@@ -1,7 +1,9 @@
 """Gradient-weighted rollout: only attention that speaks for the answer is rolled out."""
 
+from functools import partial
+
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
@@ -11,7 +13,7 @@ from ..record.scores import scores_of
 from .heads import refuse_cross, square_weights
 from .rerunning import say_lacking
 from .rollout import rolled_out
-from .without_matrix import one_hot, refuse_map, speak_down
+from .without_matrix import scores_by_rows, speak_down
 
 
 @checked
@@ -25,17 +27,8 @@ def gradient_rollout(record: AttentionRecord) -> TokenScores:
     """
     if isinstance(record, VectorRecord):
         refuse_cross(record)
-
-        def row(layer: int, query: int) -> Float64[Tensor, " token"]:
-            return speak_down(record, one_hot(record, query).double(), range(layer + 1))
-
-        return scores_of(
-            record,
-            "gradient_rollout",
-            speak_down(record, record.readout.double(), range(record.shape[0])),
-            compute_map=lambda: refuse_map(record),
-            compute_row=row,
-        )
+        row = partial(speak_down, record)
+        return scores_by_rows(record, "gradient_rollout", row, row(record.shape[0] - 1, record.readout))
     if record.attention_gradients is None:
         sentence = "This needs attention gradients: take the record with model.record(text, gradients=True)."
         raise BadInput(say_lacking(record, sentence))

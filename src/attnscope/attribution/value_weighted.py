@@ -1,5 +1,7 @@
 """Value-weighted attention: a weight counts by how much it carries."""
 
+from functools import partial
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -9,7 +11,7 @@ from ..record.schema import checked
 from ..record.scores import scores_of
 from .effective import values_of
 from .heads import Heads, checked_layer, pooled_heads
-from .without_matrix import carried_lengths, one_hot, refuse_map
+from .without_matrix import carried_lengths, scores_by_rows
 
 
 def carry(
@@ -29,13 +31,8 @@ def value_weighted(record: AttentionRecord, heads: Heads = "mean", layer: int = 
     """
     layer = checked_layer(record, layer)
     if isinstance(record, VectorRecord):
-        return scores_of(
-            record,
-            "value_weighted",
-            carried_lengths(record, heads, layer, record.readout),
-            compute_map=lambda: refuse_map(record),
-            compute_row=lambda layer, query: carried_lengths(record, heads, layer, one_hot(record, query)),
-        )
+        row = partial(carried_lengths, record, heads)
+        return scores_by_rows(record, "value_weighted", row, row(layer, record.readout))
     weights, values = record.weights, values_of(record)
     return scores_of(
         record,

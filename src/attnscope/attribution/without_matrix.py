@@ -6,6 +6,7 @@ reference of `normalize="receptive_field"`, takes a sum.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import torch
@@ -183,33 +184,44 @@ def scores_without_matrix(
         return plain if normalize is None else over(plain, row(carry_evenly, layer, given))
 
     found = known if known is not None and normalize is None else at(place, record.readout)
+    scores = scores_by_rows(record, method, at, found, () if method == "raw" else lean_to_first(record, found))
+    return scores if compute_per_head is None else replace(scores, compute_per_head=compute_per_head)
+
+
+def scores_by_rows(
+    record: VectorRecord,
+    method: str,
+    row: Callable[[int, Float[Tensor, " query"]], Float[Tensor, " key"]],
+    scores: Float[Tensor, " key"],
+    warnings: tuple[str, ...] = (),
+) -> TokenScores:
+    """The scores of a method that has no map here, but says what a row becomes from a layer down."""
     return scores_of(
         record,
         method,
-        found,
-        warnings=() if method == "raw" else lean_to_first(record, found),
+        scores,
+        warnings=warnings,
         compute_map=lambda: refuse_map(record),
-        compute_row=lambda layer, query: at(layer, one_hot(record, query)),
-        compute_per_head=compute_per_head,
+        compute_row=lambda layer, query: row(layer, one_hot(record, query)),
     )
 
 
 # ---- what speaks for the answer
 
 
-def speak_down(record: VectorRecord, row: Float64[Tensor, " token"], layers: range) -> Float64[Tensor, " token"]:
+def speak_down(record: VectorRecord, layer: int, row: Float[Tensor, " token"]) -> Float64[Tensor, " token"]:
     """What a row of R - I has of attention that speaks for the answer (Chefer et al. 2021): R_l = (I + Ā_l) R_{l-1}.
 
     Ā = mean_h((∇A ⊙ A)⁺), block by block: the gradient at a weight is that of what its head puts out, times the value.
     """
     if record.output_gradients is None or record.group_values is None:
         raise BadInput('This needs gradients: take the record with model.record(text, keep="vectors", gradients=True).')
-    gathered = torch.zeros_like(row)  # apart from the row itself, beside whose one little is left of small numbers
-    for layer in reversed(layers):
-        gradients = record.output_gradients[layer].float()
-        values = of_heads(record.group_values[layer].float(), record.shape[1])
-        held, found = row + gathered, torch.zeros_like(row)
-        for queries, keys, weights in _blocks_from(record.layer(layer), held):
+    gathered = torch.zeros_like(row, dtype=torch.float64)  # apart from the row's own one, which would outshine it
+    for below in reversed(range(layer + 1)):
+        gradients = record.output_gradients[below].float()
+        values = of_heads(record.group_values[below].float(), record.shape[1])
+        held, found = row + gathered, torch.zeros_like(gathered)
+        for queries, keys, weights in _blocks_from(record.layer(below), held):
             speaking = weights.mul_(gradients[:, queries] @ values[:, keys].mT).clamp_min_(0).mean(0)
             found[keys] += held[queries] @ speaking.double()
         gathered += found
