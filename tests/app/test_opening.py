@@ -277,6 +277,13 @@ def test_mutated_folders_never_make_the_server_fail(client, survey, trust, data)
     assert answers(send(client, {**folder, name: mutated(data, folder[name])}))
 
 
+def test_a_foot_that_would_end_the_process_is_refused(client, survey):
+    name = "tables/exemplars.parquet"
+    damaged = survey[name].replace(b"%\x02\x18\x05query", b'%"\x18\x05query')  # neither optional nor required
+    assert damaged != survey[name]
+    assert is_refused(send(client, {**survey, name: damaged}))
+
+
 # ---- what is kept
 
 

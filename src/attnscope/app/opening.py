@@ -25,7 +25,7 @@ from ..evaluation import Trust
 from ..record import AttentionRecord
 from ..surveying import Survey
 from ..surveying.result import TOLD_APART
-from ..surveying.storage import read_card
+from ..surveying.storage import open_table, read_card
 from ..views.scores_methods import trust_of
 from ..views.survey import labels_of
 from .desk import Desk, describe_entry
@@ -206,10 +206,10 @@ def csv_bytes(content: bytes, room: int) -> int:
 
 def parquet_bytes(content: bytes, room: int) -> int:
     """What a Parquet table takes: by what its foot says, and then, because that can lie, by a count in batches."""
-    file = pq.ParquetFile(pa.BufferReader(content))
-    foot = file.metadata
+    foot = pq.read_metadata(pa.BufferReader(content))
     if foot.num_row_groups * foot.num_columns > MOST_CHUNKS:
         raise BadInput(f"This table is damaged: it has more than {MOST_CHUNKS:,} parts.")
+    file = open_table(pa.BufferReader(content))
     chunks = [
         foot.row_group(group).column(column)
         for group in range(foot.num_row_groups)

@@ -108,9 +108,21 @@ def _table(path: Path, columns: Sequence[str], card: Mapping[str, Any]) -> pd.Da
     return table
 
 
+def open_table(source: Path | pa.BufferReader) -> pq.ParquetFile:
+    """A Parquet file whose foot may be asked for its columns.
+
+    What a damaged foot says of a column ends the whole process in pyarrow 26, unless the reader of rows has met it
+    first: that raises an error like any other.
+    """
+    file = pq.ParquetFile(source)
+    for group in range(file.metadata.num_row_groups):
+        next(file.iter_batches(batch_size=1, row_groups=[group], use_threads=False), None)
+    return file
+
+
 def _check_size(path: Path) -> None:
     """Refuse a table whose types are not ours, or that unpacks to more than a survey has."""
-    file = pq.ParquetFile(path)
+    file = open_table(path)
     names = file.schema_arrow.names
     if len(set(names)) < len(names) or len(names) > MOST_COLUMNS:
         raise BadInput(f"{path} has {len(names)} columns, or several of one name: it is no table of a survey.")
