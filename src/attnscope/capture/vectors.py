@@ -149,6 +149,16 @@ def _band(visible: Bool[Tensor, "query key"]) -> tuple[int | None, int | None] |
     return (back if back < queries - 1 else None), (ahead if ahead < keys - 1 or ahead == 0 else None)
 
 
+def follows_from_vectors(call: VectorCall) -> bool:
+    """Whether the vectors of a layer give what it put out: rows x values of a few queries."""
+    heads, queries, _ = call.layer.shape
+    some = sorted({queries * part // SAMPLED for part in range(SAMPLED)} | {queries - 1})
+    value = call.value.float().repeat_interleave(heads // call.value.shape[0], 0)
+    expected = call.output[some].float().transpose(0, 1)
+    limit = VECTOR_TOLERANCES.get(call.output.dtype, 1e-2) * float(expected.abs().max())
+    return float((rows(call.layer, some) @ value - expected).abs().max()) <= limit
+
+
 # ---- the observer that keeps what a record needs
 
 
@@ -167,7 +177,11 @@ class VectorCollector:
         """Keep one layer."""
         if call.stack != self.stack:
             return
-        self._compare(call)
+        if not follows_from_vectors(call):
+            raise BadInput(
+                f"The queries and keys of {self._family} in layer {len(self.modules)} do not give what the layer put"
+                ' out, so they cannot be kept in place of its weights: record it with keep="weights".'
+            )
         self.modules.append(call.module)
         layer = call.layer
         found = {"queries": layer.queries, "group_keys": layer.keys}
@@ -188,20 +202,6 @@ class VectorCollector:
     @property
     def _family(self) -> str:
         return type(self.model).__name__
-
-    def _compare(self, call: VectorCall) -> None:
-        """Refuse a layer whose vectors do not give what it put out: rows x values of a few queries."""
-        heads, queries, _ = call.layer.shape
-        some = sorted({queries * part // SAMPLED for part in range(SAMPLED)} | {queries - 1})
-        weights = rows(call.layer, some)
-        value = call.value.float().repeat_interleave(heads // call.value.shape[0], 0)
-        expected = call.output[some].float().transpose(0, 1)
-        limit = VECTOR_TOLERANCES.get(call.output.dtype, 1e-2) * float(expected.abs().max())
-        if float((weights @ value - expected).abs().max()) > limit:
-            raise BadInput(
-                f"The queries and keys of {self._family} in layer {len(self.modules)} do not give what the layer put"
-                ' out, so they cannot be kept in place of its weights: record it with keep="weights".'
-            )
 
     def fields(self) -> dict[str, Any]:
         """The fields of the record."""
