@@ -11,7 +11,7 @@ from torch import Tensor
 import attnscope
 from attnscope import InstrumentedModel
 from attnscope.capture.encoding import Encoded, encode
-from attnscope.capture.hugging_face import body_of, shape_of, stream
+from attnscope.capture.streaming import body_of, shape_of, stream
 from attnscope.capture.watching import _configurations
 from attnscope.errors import BadInput
 

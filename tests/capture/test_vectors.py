@@ -147,11 +147,40 @@ def test_what_would_be_a_matrix_is_refused_with_its_size(tiny):
         light.select(heads=0)
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "gpt2", "mistral", "gemma2"])
 def test_sinks_are_those_of_the_full_record(tiny, name, monkeypatch):
     monkeypatch.setattr("attnscope.statistics.sinks.DOMINANT", 0.15)  # random heads rest on little
     full, light = both(tiny, name)
     assert sinks_of(light) == sinks_of(full) != []
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "bert", "t5"])
+def test_the_largest_keys_are_those_of_the_full_record(tiny, name, monkeypatch):
+    monkeypatch.setattr(vectors, "BLOCK", 100)  # blocks of few queries, some of which see fewer keys than are asked for
+    text = " ".join(tiny.texts)
+    model = tiny.load(name)
+    stack = model.stacks[0]
+    full, light = (model.record(text, stack=stack, keep=keep) for keep in ("weights", "vectors"))
+    length = full.shape[-1]
+    for k in (1, 6, length):
+        for layer in range(full.shape[0]):
+            values, indices = light.top_keys(layer, k)
+            expected = full.weights[layer].topk(k)
+            torch.testing.assert_close(values, expected.values, atol=1e-6, rtol=1e-5)
+            torch.testing.assert_close(full.weights[layer].gather(-1, indices), values, atol=1e-6, rtol=1e-5)
+            assert all(len({*row}) == k for row in indices.flatten(0, 1).tolist())
+            ours = full.top_keys(layer, k)
+            assert all(torch.equal(mine, theirs) for mine, theirs in zip(ours, expected, strict=True))
+    assert torch.equal(light.top_keys(-1, 2)[1], light.top_keys(full.shape[0] - 1, 2)[1])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"), [((0, 0), "k must be at least 1"), ((0, 99), "at most"), ((9, 1), "layer 9")]
+)
+def test_more_keys_than_there_are_is_refused(tiny, asked, said):
+    for record in both(tiny, "llama"):
+        with pytest.raises(BadInput, match=said):
+            record.top_keys(*asked)
 
 
 @pytest.mark.parametrize("name", ["llama", "mistral", "t5"])

@@ -55,6 +55,18 @@ def test_a_sink_has_a_quarter_of_the_heads_and_no_special_token_beside_it():
     assert sinks_of(AttentionRecord.from_weights(weights, letters, causal=False, special=special)) == []
 
 
+def test_rows_that_cannot_see_a_token_do_not_count_against_it():
+    """A window of five tokens: all five rows that see the third token rest on it, the others cannot."""
+    letters = list("abcdefghijkl")
+    ahead = torch.arange(12) - torch.arange(12)[:, None]
+    scores = torch.zeros(1, 2, 12, 12)
+    scores[..., 2] = 3.0
+    weights = scores.masked_fill((ahead > 0) | (ahead < -4), -torch.inf).softmax(-1)
+    assert sinks_of(AttentionRecord.from_weights(weights, letters)) == [2]
+    scores[..., 7:, 2] = -3.0  # where they see it and look elsewhere, they do
+    assert sinks_of(AttentionRecord.from_weights(scores.masked_fill(ahead > 0, -torch.inf).softmax(-1), letters)) == []
+
+
 def test_the_sentences_of_a_pair_are_told_apart():
     assert sentences_of(uniform(list("abcd"))) is None
     assert sentences_of(uniform(list("abcd")), sentence_b_start=3) == [0, 0, 0, 1]

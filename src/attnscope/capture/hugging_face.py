@@ -1,7 +1,7 @@
 """Hugging Face models as a Reader: texts become passages, a decoder writes its own output, one pass is watched."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import Quantity
 from .answers import distribution, resolved_target
 from .checkpoints import check_ids, embedding_count
-from .collect import Collector, no_attention
+from .collect import Collector
 from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, encode, encode_ids, shift_right
 from .families import CODES_OF_SOUND, size_of
 from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_outputs, lookups
@@ -27,7 +27,7 @@ from .reader import Change, Sight, plain_answers
 from .request import Request, Size, checked_request
 from .vectors import VectorCollector, watch_vectors
 from .verifying import SelfCheck, card_of, self_check
-from .watching import AttentionCall, Observer, evaluation_mode, on_interface, watch_model
+from .watching import Observer, evaluation_mode, on_interface, watch_model
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
@@ -310,88 +310,3 @@ def _answered(reader: HubModel, text: Text, source: Encoded, answer: Text) -> Pa
         )
     whole = source.followed_by(encode_ids(reader.tokenizer, ids))
     return Passage(text, whole, None, notes={"prompt_tokens": len(source), "answer": first})
-
-
-# Attention as it passes: each layer's weights are shown once and kept nowhere.
-# The weights of all layers are never held together on the AttentionInterface, so memory does not grow with the
-# layers. Families off the interface return all their attentions at once, and hold them for the time of a batch.
-
-
-Show = Callable[[int, Float[Tensor, "text head query key"]], None]
-"""Is given the number of a layer and its weights on a padded batch."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a model's attention looks like, as seen on one text."""
-
-    layers: int
-    heads: int
-    causal: bool
-
-
-def body_of(reader: HubModel) -> HubModel:
-    """The same model without the head on top, which attention does not need."""
-    body = reader.model.base_model
-    return replace(reader, model=body) if isinstance(body, PreTrainedModel) else reader
-
-
-def stream(body: HubModel, texts: Sequence[Encoded], stack: Stack, show: Show) -> None:
-    """Run texts as one batch and show the self-attention of a stack, layer by layer."""
-    lengths = torch.tensor([len(text) for text in texts])
-    longest = int(lengths.max())
-    real = torch.arange(longest) < lengths[:, None]
-    seen = 0
-
-    def observe(call: AttentionCall) -> None:
-        nonlocal seen
-        if call.stack != stack:
-            return
-        if call.sink is not None:
-            raise BadInput(
-                f"{type(body.model).__name__} has learned sinks that take attention from the text, so shares of its"
-                " attention mean nothing."
-            )
-        if call.weights.shape[-2] < longest or call.weights.shape[-1] < longest:
-            raise BadInput(
-                f"The attention of {type(body.model).__name__} is not a whole query x key matrix (it is local, pooled"
-                " or sparse), so it cannot be surveyed."
-            )
-        weights = call.weights[..., :longest, :longest].detach()
-        if call.weights.shape[-1] > longest and bool((call.weights[..., longest:][real.to(weights.device)] > 0).any()):
-            raise BadInput(
-                f"{type(body.model).__name__} attends to more than its tokens, so shares of its attention mean nothing."
-            )
-        # a row that went wrong is so throughout: its first weight tells
-        if (weights[..., 0].isnan() & real.to(weights.device)[:, None]).any():
-            raise BadInput(
-                f"Attention of {type(body.model).__name__} in layer {seen} is not a number: load the model in float32"
-                " (in float64, padding behind a sliding window does this), and see whether its weights are in order."
-            )
-        show(seen, weights)
-        seen += 1
-
-    with torch.no_grad():
-        batch = body.batch_of([_inputs(body, text) for text in texts])
-        observed_run(body.model, batch, observe, self_check(body.model, batch, "once"))
-    if seen == 0:
-        raise BadInput(no_attention(body.model, stack))
-
-
-def shape_of(body: HubModel, stack: Stack) -> Shape:
-    """Run a few words to see the layers and heads, and whether tokens see only what stands before them."""
-    layers: list[Tensor] = []
-    few_words = encode(body.tokenizer, "one two three four", body.longest, truncation=True)
-    stream(body, [few_words], stack, lambda _, weights: layers.append(weights[0].float().cpu()))
-    heads = {len(weights) for weights in layers}
-    if len(heads) > 1:
-        raise BadInput(f"The layers of {type(body.model).__name__} have different numbers of heads: {sorted(heads)}.")
-    return Shape(len(layers), heads.pop(), stack == "decoder" and looks_causal(torch.stack(layers)))
-
-
-def _inputs(body: HubModel, text: Encoded) -> Ids:
-    """What the model is given; the encoder below a decoder asks that decoder for nothing but its start."""
-    if not body.has_both_sides:
-        return text.inputs
-    start = encode_ids(body.tokenizer, [decoder_start(body)])
-    return {**text.inputs, "decoder_input_ids": start.inputs["input_ids"]}

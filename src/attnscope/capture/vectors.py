@@ -183,6 +183,16 @@ def _band(visible: Bool[Tensor, "query key"]) -> tuple[int | None, int | None] |
     return (back if back < queries - 1 else None), (ahead if ahead < keys - 1 or ahead == 0 else None)
 
 
+def follows_from_vectors(call: VectorCall) -> bool:
+    """Whether the vectors of a layer give what it put out: rows x values of a few queries."""
+    heads, queries, _ = call.layer.shape
+    some = sorted({queries * part // SAMPLED for part in range(SAMPLED)} | {queries - 1})
+    value = of_heads(call.value.float(), heads)
+    expected = call.output[some].float().transpose(0, 1)
+    limit = VECTOR_TOLERANCES.get(call.output.dtype, 1e-2) * float(expected.abs().max())
+    return float((rows(call.layer, some) @ value - expected).abs().max()) <= limit
+
+
 # ---- the observer that keeps what a record needs
 
 
@@ -197,6 +207,8 @@ class VectorCollector:
     modules: list[nn.Module] = field(default_factory=list)
     outputs: list[Float[Tensor, "query head value_width"]] = field(default_factory=list)
     """What each layer put out, where a gradient is wanted there."""
+    vectors: dict[str, Float[Tensor, "layer *of_layer"]] = field(default_factory=dict)
+    """Those of all layers, with room for the layers to come: copies that are joined at the end take it twice."""
     kept: dict[str, list[Any]] = field(default_factory=dict)
 
     def __call__(self, call: VectorCall) -> None:
@@ -206,7 +218,11 @@ class VectorCollector:
         if call.output.requires_grad:
             self.outputs.append(call.output)
         call = replace(call, output=call.output.detach())
-        self._compare(call)
+        if not follows_from_vectors(call):
+            raise BadInput(
+                f"The queries and keys of {self._family} in layer {len(self.modules)} do not give what the layer put"
+                ' out, so they cannot be kept in place of its weights: record it with keep="weights".'
+            )
         self.modules.append(call.module)
         layer = call.layer
         found = {"queries": layer.queries, "group_keys": layer.keys}
@@ -215,61 +231,55 @@ class VectorCollector:
             refuse_changed_heads(self._family, projection, call.output[None])
             matrices = head_matrices(self._family, projection, call.output.shape[1])
             found |= {"group_values": call.value, "value_products": matrices @ matrices.mT}
-        copies = {name: tensor.to(device="cpu", dtype=self.dtype, copy=True) for name, tensor in found.items()}
         if self.dtype == torch.bfloat16:  # rows of what is kept sum to one by its own normalizers
-            rounded = replace(layer, queries=copies["queries"].float(), keys=copies["group_keys"].float())
-            layer = replace(layer, normalizers=normalizers_of(rounded))
-        copies["normalizers"] = layer.normalizers.cpu()
-        names = ("scaling", "softcap", "back", "ahead", "bias")
-        for name, kept in {**copies, **{name: getattr(layer, name) for name in names}}.items():
-            self.kept.setdefault(name, []).append(kept)
+            queries, keys = (found[name].to(self.dtype).float() for name in ("queries", "group_keys"))
+            layer = replace(layer, normalizers=normalizers_of(replace(layer, queries=queries, keys=keys)))
+        for name, tensor in found.items():
+            self._keep(name, tensor, self.dtype)
+        self._keep("normalizers", layer.normalizers, torch.float32)
+        for name in ("scaling", "softcap", "back", "ahead", "bias"):
+            self.kept.setdefault(name, []).append(getattr(layer, name))
+        if len(set(self.kept["softcap"])) > 1:
+            raise BadInput(self._differing)
+
+    def _keep(self, name: str, tensor: Float[Tensor, "*of_layer"], dtype: torch.dtype) -> None:
+        """Copy the vectors of a layer behind those of the layers before; zeros behind narrower ones change nothing."""
+        place, width = len(self.modules) - 1, tensor.shape[-1]
+        before = self.vectors.get(name)
+        if before is not None and before.shape[1:-1] != tensor.shape[:-1]:
+            raise BadInput(self._differing)
+        if before is None or place >= len(before) or width > before.shape[-1]:
+            layers = max(place + 1, list(stacks_of(self.model).values()).count(self.stack))
+            widest = width if before is None else max(width, before.shape[-1])
+            whole = torch.empty(layers, *tensor.shape[:-1], widest, dtype=dtype)
+            if before is not None:
+                whole[:place] = torch.nn.functional.pad(before[:place], (0, widest - before.shape[-1]))
+            self.vectors[name] = whole
+        self.vectors[name][place, ..., width:] = 0
+        self.vectors[name][place, ..., :width] = tensor
+
+    @property
+    def _differing(self) -> str:
+        return (
+            f"The layers of {self._family} have different numbers of heads or keys, or soft caps, so their vectors do"
+            ' not fit one record: record it with keep="weights".'
+        )
 
     @property
     def _family(self) -> str:
         return type(self.model).__name__
 
-    def _compare(self, call: VectorCall) -> None:
-        """Refuse a layer whose vectors do not give what it put out: rows x values of a few queries."""
-        heads, queries, _ = call.layer.shape
-        some = sorted({queries * part // SAMPLED for part in range(SAMPLED)} | {queries - 1})
-        weights = rows(call.layer, some)
-        value = of_heads(call.value.float(), heads)
-        expected = call.output[some].float().transpose(0, 1)
-        limit = VECTOR_TOLERANCES.get(call.output.dtype, 1e-2) * float(expected.abs().max())
-        if float((weights @ value - expected).abs().max()) > limit:
-            raise BadInput(
-                f"The queries and keys of {self._family} in layer {len(self.modules)} do not give what the layer put"
-                ' out, so they cannot be kept in place of its weights: record it with keep="weights".'
-            )
-
     def fields(self) -> dict[str, Any]:
         """The fields of the record."""
         if not self.modules:
             raise BadInput(no_attention(self.model, self.stack))
-        stacked = ("queries", "group_keys", "group_values", "value_products", "normalizers")
-        for name in stacked:
-            if len({tensor.shape[:-1] for tensor in self.kept.get(name, ())}) > 1 or len(set(self.kept["softcap"])) > 1:
-                raise BadInput(
-                    f"The layers of {self._family} have different numbers of heads or keys, or soft caps, so their"
-                    ' vectors do not fit one record: record it with keep="weights".'
-                )
         return {
-            **{name: _stacked(tensors) for name, tensors in self.kept.items() if name in stacked},
+            **{name: tensor[: len(self.modules)] for name, tensor in self.vectors.items()},
             **{name: tuple(self.kept[name]) for name in ("scaling", "back", "ahead")},
             "softcap": self.kept["softcap"][0],
             "score_bias": _joined(self.kept["bias"]),
             "layers": layer_numbers(self.model, self.modules),
         }
-
-
-def _stacked(tensors: list[Tensor]) -> Tensor:
-    """All layers as one tensor, each given up as it is copied; zeros behind narrower vectors leave products as is."""
-    widest = max(tensor.shape[-1] for tensor in tensors)
-    whole = tensors[0].new_zeros(len(tensors), *tensors[0].shape[:-1], widest)
-    for place, tensor in enumerate(tensors):
-        whole[place, ..., : tensor.shape[-1]] = tensor
-        tensors[place] = tensor.new_empty(0)
-    return whole
 
 
 def _joined(biases: Sequence[Tensor | None]) -> Float[Tensor, "layer some_heads query key"] | None:

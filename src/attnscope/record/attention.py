@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..errors import BadInput
+from ..errors import BadInput, check_number
 from . import checks, sketch, storage, words
 from .from_weights import distribution, kept_positions, stacked_layers
 from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, quote
@@ -264,6 +264,20 @@ class AttentionRecord:
             scaling=self.scaling and tuple(self.scaling[position] for position in layer_positions),
             **cut_fields,
         )
+
+    @checked
+    def top_keys(self, layer: int, k: int) -> tuple[Float[Tensor, "head query k"], Int[Tensor, "head query k"]]:
+        """The k largest weights of each query in a layer, largest first, and the places of their keys.
+
+        Where a query sees fewer keys, the others have the weight 0, and are any that it does not see.
+        """
+        place = checks.positions(layer, len(self.layers), "layer")[0]
+        check_number("k", k, 1, self.shape[-1])
+        return self._largest(place, k)
+
+    def _largest(self, layer: int, k: int) -> tuple[Tensor, Tensor]:
+        values, indices = self.weights[layer].topk(k)
+        return values, indices
 
     def logits(self) -> Float[Tensor, "layer head query key"]:
         """The scores whose softmax is `weights`: softcap(scaling * queries @ keys.T) + score_bias."""

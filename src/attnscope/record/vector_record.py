@@ -140,6 +140,17 @@ class VectorRecord(AttentionRecord):
         """All weights of a layer, block by block: the queries, the keys they may see, the weights between them."""
         return blocks(self.layer(layer))
 
+    def _largest(self, layer: int, k: int) -> tuple[Tensor, Tensor]:
+        """The same block by block: of each, only the largest are kept."""
+        _, heads, queries, _ = self.shape
+        values, indices = torch.zeros(heads, queries, k), torch.zeros(heads, queries, k, dtype=torch.long)
+        for asking, seen, weights in self.blocks(layer):
+            has_too_few = weights.shape[-1] < k
+            found = rows(self.layer(layer), range(asking.start, asking.stop)) if has_too_few else weights
+            values[:, asking], indices[:, asking] = found.topk(k)
+            indices[:, asking] += 0 if has_too_few else seen.start
+        return values, indices
+
     def full(self) -> AttentionRecord:
         """The record with its weights, where they fit into memory."""
         weights = torch.zeros(self.shape)

@@ -8,6 +8,7 @@ from .grammar import DependencyAlignment, DependencyByDistance, DependencyType, 
 from .role_symbols import ROLE_KINDS, ROLE_SYMBOLS, RoleSymbol, role_symbol
 from .roles import NEEDED, RoleExemplars, roles
 from .shape import Distance, Entropy, NullAttention, Patterns, Variability
+from .showing import long_observer, observer
 from .statistic import (
     PARSE,
     TAGS,
@@ -17,7 +18,6 @@ from .statistic import (
     Need,
     Statistic,
     merge_all,
-    observer,
     with_errors,
 )
 
@@ -58,6 +58,7 @@ __all__ = [
     "RoleSymbol",
     "Statistic",
     "checked_null",
+    "long_observer",
     "merge_all",
     "observer",
     "role_symbol",

@@ -1,6 +1,7 @@
 """A few sentences run together, as the statistics need them: padded, with masks, labels and pairs of tokens.
 
-What depends only on the text is worked out once and serves every layer.
+What depends only on the text is worked out once and serves every layer. Of a long text a batch holds some queries only,
+since what is known of all its pairs together would be as large as a map of attention.
 """
 
 import unicodedata
@@ -159,17 +160,9 @@ def link_labels(relations: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def links_of(
-    dependent_to_head: Bool[Tensor, "sentence query key"],
-    kept: Bool[Tensor, "sentence query key"],
-    relations: Int[Tensor, "sentence token"],
-    relation_count: int,
+    to_head: Pairs, to_dependent: Pairs, relation: Int[Tensor, " pair"], relation_count: int, queries: int
 ) -> Links:
-    """The links among the pairs that count."""
-    to_head = Pairs.where(dependent_to_head & kept)
-    to_dependent = Pairs.where(dependent_to_head.transpose(1, 2) & kept)
-    relation = torch.cat(
-        [relations[to_head.sentence, to_head.query], relations[to_dependent.sentence, to_dependent.key]]
-    )
+    """The links of some pairs, those to heads before those to dependents, with the relation of each."""
     width = 1 + relation_count
     direction = torch.cat([torch.zeros(len(to_head)), torch.ones(len(to_dependent))]).long() * width
     either = torch.full_like(direction, DIRECTIONS.index(EITHER) * width)
@@ -180,9 +173,9 @@ def links_of(
         torch.cat([to_head.key, to_dependent.key]),
     )
     # each asker as one number, since those are found once much faster than columns are
-    length, count = kept.shape[1], len(DIRECTIONS) * width
-    askers = (((pairs.sentence * length + pairs.query) * count).repeat(4) + all_labels).unique()
-    return Links(pairs, direction + 1 + relation, askers // count // length, askers // count % length, askers % count)
+    count = len(DIRECTIONS) * width
+    askers = (((pairs.sentence * queries + pairs.query) * count).repeat(4) + all_labels).unique()
+    return Links(pairs, direction + 1 + relation, askers // count // queries, askers // count % queries, askers % count)
 
 
 def wider_labels(labels: Sequence[tuple[str, str]]) -> Float64[Tensor, "label narrow"]:
@@ -207,12 +200,55 @@ class Frame:
     relations: tuple[str, ...] = ()
 
 
+OF_TOKENS = (
+    "real",
+    "kept_queries",
+    "kept_keys",
+    "null_keys",
+    "special",
+    "punctuation",
+    "token_ids",
+    "words",
+    "head_words",
+    "tags",
+    "relations",
+)
+"""What a batch knows of each token."""
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Sentences padded to one length. `exists` marks pairs of real tokens that the model may join."""
 
     readings: Sequence[Reading]
     frame: Frame
+    chosen: tuple[int, int] | None = None
+    """Where the queries that are looked at begin and end; None: all of them."""
+
+    def block(self, first: int, last: int) -> "Batch":
+        """Some queries of a single text, with all keys that they may see; pairs count queries from the first of them.
+
+        What is known of tokens is handed on, since a text has many blocks.
+        """
+        keys = last if self.frame.causal else self.longest
+        part = Batch(self.readings, self.frame, (first, last))
+        known = {name: getattr(self, name)[:, :keys] for name in OF_TOKENS}
+        vars(part).update(known, lengths=self.lengths, longest=keys)
+        return part
+
+    @cached_property
+    def queries(self) -> slice:
+        """The queries that are looked at."""
+        return slice(0, self.longest) if self.chosen is None else slice(*self.chosen)
+
+    def at_queries(self, of_tokens: Tensor) -> Tensor:
+        """What is known of tokens, of the queries alone."""
+        return of_tokens[:, self.queries]
+
+    @cached_property
+    def ahead(self) -> Int[Tensor, "query key"]:
+        """How far behind each query each key stands: the place of the key less that of the query."""
+        return torch.arange(self.longest) - torch.arange(self.queries.start, self.queries.stop).unsqueeze(1)
 
     @cached_property
     def lengths(self) -> Int[Tensor, " sentence"]:
@@ -232,8 +268,8 @@ class Batch:
     @cached_property
     def exists(self) -> Bool[Tensor, "sentence query key"]:
         """The pairs of real tokens; in a causal model those that look back."""
-        pairs = self.real.unsqueeze(2) & self.real.unsqueeze(1)
-        return pairs.tril() if self.frame.causal else pairs
+        pairs = self.at_queries(self.real).unsqueeze(2) & self.real.unsqueeze(1)
+        return pairs.tril(self.queries.start) if self.frame.causal else pairs
 
     @cached_property
     def kept_queries(self) -> Bool[Tensor, "sentence token"]:
@@ -248,17 +284,22 @@ class Batch:
     @cached_property
     def kept(self) -> Bool[Tensor, "sentence query key"]:
         """The pairs that count: null attention and padding left out."""
-        return self.exists & self.kept_queries.unsqueeze(2) & self.kept_keys.unsqueeze(1)
+        return self.exists & self.at_queries(self.kept_queries).unsqueeze(2) & self.kept_keys.unsqueeze(1)
 
     @cached_property
-    def pairs_to(self) -> Int[Tensor, "sentence token"]:
-        """How many rows each column gets what counts from."""
-        return self.kept.sum(1)
+    def pairs_to(self) -> Int[Tensor, "sentence key"]:
+        """How many rows each column gets what counts from: sums of `kept`, for which no map of pairs is needed."""
+        asking = torch.zeros_like(self.kept_queries, dtype=torch.long)
+        asking[:, self.queries] = self.at_queries(self.kept_queries).long()
+        seen_by = asking.flip(1).cumsum(1).flip(1) if self.frame.causal else asking.sum(1, keepdim=True)
+        return seen_by * self.kept_keys
 
     @cached_property
-    def pairs_from(self) -> Int[Tensor, "sentence token"]:
+    def pairs_from(self) -> Int[Tensor, "sentence query"]:
         """How many columns each row gives what counts to."""
-        return self.kept.sum(2)
+        keys = self.kept_keys.long()
+        seen = self.at_queries(keys.cumsum(1)) if self.frame.causal else keys.sum(1, keepdim=True)
+        return seen * self.at_queries(self.kept_queries)
 
     @cached_property
     def shared_alike(self) -> Float[Tensor, "sentence query key"]:
@@ -309,33 +350,47 @@ class Batch:
         return self._labels(self.frame.relations, [reading.sentence.relations for reading in self.readings])
 
     @cached_property
+    def head_words(self) -> Int[Tensor, "sentence token"]:
+        """The head of each token's word; -1 for roots, and where none is known."""
+        rows = [
+            [-1 if word is None or reading.sentence.heads is None else reading.sentence.heads[word] for word in words]
+            for reading, words in ((reading, reading.words) for reading in self.readings)
+        ]
+        return self._numbers(rows, -1)
+
+    @cached_property
     def dependent_to_head(self) -> Bool[Tensor, "sentence query key"]:
         """The pairs in which a token attends to the head of its word."""
-        heads = self._numbers(
-            [
-                [-1 if word is None else (reading.sentence.heads or ())[word] for word in reading.words]
-                for reading in self.readings
-            ],
-            -1,
-        )
-        return (heads.unsqueeze(2) == self.words.unsqueeze(1)) & (heads >= 0).unsqueeze(2)
+        heads = self.at_queries(self.head_words).unsqueeze(2)
+        return (heads == self.words.unsqueeze(1)) & (heads >= 0)
+
+    @cached_property
+    def head_to_dependent(self) -> Bool[Tensor, "sentence query key"]:
+        """The pairs in which a token attends to a dependent of its word."""
+        heads = self.head_words.unsqueeze(1)
+        return (heads == self.at_queries(self.words).unsqueeze(2)) & (heads >= 0)
 
     @cached_property
     def links(self) -> Links:
         """The dependency links that count."""
-        return links_of(self.dependent_to_head, self.kept, self.relations, len(self.frame.relations))
+        to_head, to_dependent = (
+            Pairs.where(mask & self.kept) for mask in (self.dependent_to_head, self.head_to_dependent)
+        )
+        of_dependents = self.at_queries(self.relations)[to_head.sentence, to_head.query]
+        relation = torch.cat([of_dependents, self.relations[to_dependent.sentence, to_dependent.key]])
+        return links_of(to_head, to_dependent, relation, len(self.frame.relations), self.kept.shape[1])
 
     @cached_property
     def same_token(self) -> Bool[Tensor, "sentence query key"]:
         """The pairs of two like tokens of the text, each token with itself too."""
-        like = self.token_ids.unsqueeze(2) == self.token_ids.unsqueeze(1)
-        return like & ~self.special.unsqueeze(2) & ~self.special.unsqueeze(1) & self.real.unsqueeze(1)
+        like = self.at_queries(self.token_ids).unsqueeze(2) == self.token_ids.unsqueeze(1)
+        plain = self.real & ~self.special
+        return like & ~self.at_queries(self.special).unsqueeze(2) & plain.unsqueeze(1)
 
     @cached_property
     def repeated(self) -> Pairs:
         """The pairs of two like tokens at different positions, as far as they count."""
-        elsewhere = ~torch.eye(self.longest, dtype=torch.bool)
-        return Pairs.where(self.same_token & elsewhere & self.kept)
+        return Pairs.where(self.same_token & (self.ahead != 0) & self.kept)
 
     @cached_property
     def first(self) -> Bool[Tensor, "sentence token"]:
@@ -346,9 +401,10 @@ class Batch:
     def induction(self) -> Pairs:
         """Each token of the text with the token behind its last occurrence, where there was one and this counts."""
         position = torch.arange(self.longest)
-        last = torch.where(self.same_token.tril(-1), position, -1).amax(2)
+        start = self.queries.start
+        last = torch.where(self.same_token.tril(start - 1), position, -1).amax(2)
         # not where it stands right behind itself: that would be plain attention to itself
-        sentence, query = ((last >= 0) & (last + 1 < position)).nonzero(as_tuple=True)
+        sentence, query = ((last >= 0) & (last + 1 < position[self.queries])).nonzero(as_tuple=True)
         key = last[sentence, query] + 1
         kept = self.kept[sentence, query, key]
         return Pairs(sentence[kept], query[kept], key[kept])
@@ -356,8 +412,7 @@ class Batch:
     @cached_property
     def distances(self) -> tuple[Float[Tensor, "query key"], ...]:
         """How far each key stands before each query and, unless the model is causal, how far behind it."""
-        position = torch.arange(self.longest, dtype=torch.float32)
-        before = position.unsqueeze(1) - position
+        before = (-self.ahead).float()
         return (before.clamp_min(0),) if self.frame.causal else (before.clamp_min(0), (-before).clamp_min(0))
 
     def other_queries(self, pairs: Pairs) -> Int[Tensor, " pair"]:

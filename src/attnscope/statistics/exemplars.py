@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from .batch import Frame
-from .statistic import Caption, LayerAttention, Need
+from .statistic import ROWS, Caption, LayerAttention, Need, Reads
 
 HOW_MANY = 10
 NOTHING = -1.0
@@ -28,6 +28,7 @@ class Exemplars:
         "Exemplars", "", "The ten sentences with the largest single weight, and the pair of tokens that has it."
     )
     needs: ClassVar[tuple[Need, ...]] = ()
+    reads: ClassVar[Reads] = ROWS  # the candidates of its blocks are ranked as those of equal texts are
     errors: ClassVar[Mapping[str, str]] = {}
     second_pass: ClassVar[None] = None
 
@@ -52,7 +53,8 @@ class Exemplars:
         row_values, rows = attention.kept.amax(-1).max(-1)  # [sentence, head]: the first of the best rows
         best_rows = attention.kept.gather(2, rows[..., None, None].expand(-1, -1, 1, attention.kept.shape[-1]))
         places = torch.tensor([reading.place for reading in readings]).unsqueeze(1).expand(rows.shape)
-        found = torch.stack([places, rows.cpu(), best_rows.squeeze(2).argmax(-1).cpu()], dim=-1)
+        queries = rows.cpu() + attention.batch.queries.start
+        found = torch.stack([places, queries, best_rows.squeeze(2).argmax(-1).cpu()], dim=-1)
         waiting = self.waiting.setdefault(attention.layer, [])
         values = row_values.double().cpu().masked_fill(row_values.cpu() <= 0, NOTHING)
         waiting.append((values.T, found.transpose(0, 1)))

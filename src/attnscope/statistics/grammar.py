@@ -13,6 +13,7 @@ from torch import Tensor
 from .batch import Batch, Frame, Pairs, link_labels, wider_labels
 from .statistic import (
     PARSE,
+    ROWS,
     SOLE,
     TAGS,
     Additive,
@@ -21,6 +22,7 @@ from .statistic import (
     Need,
     Ratio,
     RatioStatistic,
+    Reads,
     Tally,
     per_corpus,
     per_head,
@@ -53,6 +55,7 @@ class PartOfSpeech(RatioStatistic):
         "How much of the head’s attention goes to, or comes from, tokens of a tag.",
     )
     needs: ClassVar[tuple[Need, ...]] = (TAGS,)
+    reads: ClassVar[Reads] = ("given", "received")
 
     along: Tally = per_head(_tag_labels)
     largest: Tally = per_head(_tag_labels)
@@ -77,7 +80,7 @@ class PartOfSpeech(RatioStatistic):
         sides = [pairs.flatten().double() for pairs in (batch.pairs_to, batch.pairs_from)]
         counts = [torch.bincount(tags, weights=pairs, minlength=count + 1)[:count] for pairs in sides]
         self.pairs_along.sums[:, 0, 0] += torch.cat(counts)
-        self.pairs.sums += batch.kept.sum()
+        self.pairs.sums += batch.pairs_to.sum()
 
     def ratio(self) -> Ratio:
         """Attention to and from each tag over all attention."""
@@ -172,6 +175,7 @@ class DependencyAlignment(RatioStatistic):
         "How much of the head’s attention runs along a syntactic dependency.",
     )
     needs: ClassVar[tuple[Need, ...]] = (PARSE,)
+    reads: ClassVar[Reads] = ("given", "received", "linked")
     errors: ClassVar[Mapping[str, str]] = {"value": "error", "focus": "focus_error"}
 
     linked: Tally = per_head(_link_labels)
@@ -186,8 +190,7 @@ class DependencyAlignment(RatioStatistic):
 
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
-        links = attention.batch.links
-        weights = attention.along(links.pairs)
+        links, weights = attention.batch.links, attention.linked
         others = attention.received[links.pairs.sentence, :, links.pairs.key] - weights
         others = others / attention.batch.other_queries(links.pairs).unsqueeze(1).to(others.device)
         self.linked.add_rows(attention.layer, links.labels, weights)
@@ -201,10 +204,9 @@ class DependencyAlignment(RatioStatistic):
     def _count(self, batch: Batch) -> None:
         """What the corpus says by itself."""
         links = batch.links
-        self.pairs.sums += batch.kept.sum()
+        self.pairs.sums += batch.pairs_to.sum()
         self.askers.count(links.asking_label)
-        offsets = _offset_places(Pairs.where(batch.kept))
-        self.pairs_at_offset.sums[0] += torch.bincount(offsets, minlength=len(OFFSETS) + 1)[:-1]
+        self.pairs_at_offset.sums[0] += torch.tensor([_pairs_at(offset, batch) for offset in OFFSETS.tolist()])
         offsets = _offset_places(links.pairs)
         self.linked_pairs.count(links.labels)
         cells = self.linked_at_offset.sums.new_zeros(len(self.linked.labels), len(OFFSETS) + 1)
@@ -237,6 +239,15 @@ class DependencyAlignment(RatioStatistic):
                 "links": linked_pairs.flatten(),
             },
         )
+
+
+def _pairs_at(offset: int, batch: Batch) -> int:
+    """How many pairs count whose key stands so far behind the query: the sum of a diagonal of `kept`."""
+    if batch.frame.causal and offset > 0:
+        return 0
+    width = max(0, batch.longest - abs(offset))
+    queries = batch.kept_queries[:, max(0, -offset) :][:, :width]
+    return int((queries & batch.kept_keys[:, max(0, offset) :][:, :width]).sum())
 
 
 def _offset_places(pairs: Pairs) -> Int64[Tensor, " pair"]:
@@ -272,6 +283,7 @@ class DependencyType(RatioStatistic):
         "How much of the head’s attention goes to tokens that bear a relation.",
     )
     needs: ClassVar[tuple[Need, ...]] = (PARSE,)
+    reads: ClassVar[Reads] = ("given", "received")
 
     to: Tally = per_head(_relations)
     mass: Tally = per_head()
@@ -285,7 +297,7 @@ class DependencyType(RatioStatistic):
         self.mass.add(attention.layer, attention.mass)
         if attention.layer == 0:
             self.pairs_to.count(relations, batch.pairs_to.flatten().double())
-            self.pairs.sums += batch.kept.sum()
+            self.pairs.sums += batch.pairs_to.sum()
 
     def ratio(self) -> Ratio:
         """Attention to tokens of each relation over all attention."""
@@ -314,6 +326,7 @@ class DependencyByDistance(Additive):
         "A property of the corpus: how likely two tokens are linked, by their distance.",
     )
     needs: ClassVar[tuple[Need, ...]] = (PARSE,)
+    reads: ClassVar[Reads] = ROWS
 
     linked: Tally = field(default_factory=lambda: Tally.zeros(()))
     pairs: Tally = field(default_factory=lambda: Tally.zeros(()))
@@ -327,10 +340,10 @@ class DependencyByDistance(Additive):
         """Take in one batch; its attention does not matter, so only the first layer does it."""
         if attention.layer == 0:
             batch = attention.batch
-            back = batch.kept.tril(-1)
-            linked = batch.dependent_to_head | batch.dependent_to_head.transpose(1, 2)
-            self.pairs = self.pairs.plus(_by_distance(back))
-            self.linked = self.linked.plus(_by_distance(back & linked))
+            back = batch.kept.tril(batch.queries.start - 1)
+            linked = batch.dependent_to_head | batch.head_to_dependent
+            self.pairs = self.pairs.plus(_by_distance(back, batch))
+            self.linked = self.linked.plus(_by_distance(back & linked, batch))
 
     def result(self) -> pd.DataFrame:
         """The table: distance, value, and the counts behind it."""
@@ -351,7 +364,7 @@ class DependencyByDistance(Additive):
         """It is the same for every layer."""
 
 
-def _by_distance(pairs: Bool[Tensor, "sentence query key"]) -> Tally:
+def _by_distance(pairs: Bool[Tensor, "sentence query key"], batch: Batch) -> Tally:
     _, query, key = pairs.nonzero(as_tuple=True)
-    distances, counts = (query - key).unique(return_counts=True)
+    distances, counts = (query + batch.queries.start - key).unique(return_counts=True)
     return Tally(tuple(str(distance) for distance in distances.tolist()), counts.double())

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .batch import Batch, Frame, Pairs
 from .exemplars import Exemplars
-from .statistic import LayerAttention, Need
+from .statistic import ROWS, LayerAttention, Need, Reads
 
 RESTING = 0.9
 """A head that gives more than this to one sink does nothing else that counts."""
@@ -233,6 +233,7 @@ class RoleExemplars:
     """
 
     needs: ClassVar[tuple[Need, ...]] = ()
+    reads: ClassVar[Reads] = ROWS
     errors: ClassVar[Mapping[str, str]] = {}
     second_pass: ClassVar[None] = None
 
@@ -267,20 +268,22 @@ class RoleExemplars:
 
 def pairs_of_role(role: str, batch: Batch) -> Bool[Tensor, "sentence query key"]:
     """The pairs of tokens that a role speaks of: none where it speaks of no single ones."""
-    place = torch.arange(batch.longest)
-    offsets = {POSITIONS["previous"]: 1, POSITIONS["next"]: -1, POSITIONS["same"]: 0}
+    offsets = {POSITIONS["previous"]: -1, POSITIONS["next"]: 1, POSITIONS["same"]: 0}
     if role in offsets:
-        return (place.unsqueeze(1) - place == offsets[role]).expand_as(batch.kept)
+        return (batch.ahead == offsets[role]).expand_as(batch.kept)
     if role in REPEATS.values():
         return _mark(batch.repeated if role == REPEATS["repeated"] else batch.induction, batch)
     for number, tag in enumerate(batch.frame.tags):
         words, of_tag = TAG_NAMES.get(tag, tag), batch.tags == number
         if role in (f"to {words}", f"from {words}"):
-            return of_tag.unsqueeze(1 if role.startswith("to") else 2).expand_as(batch.kept)
+            marks = of_tag.unsqueeze(1) if role.startswith("to") else batch.at_queries(of_tag).unsqueeze(2)
+            return marks.expand_as(batch.kept)
     for number, relation in enumerate(batch.frame.relations):
-        to_head = batch.dependent_to_head & (batch.relations == number).unsqueeze(2)
-        if role in (f"{relation} → its head", f"head → its {relation}"):
-            return to_head if role.endswith("→ its head") else to_head.transpose(1, 2)
+        related = batch.relations == number
+        if role == f"{relation} → its head":
+            return batch.dependent_to_head & batch.at_queries(related).unsqueeze(2)
+        if role == f"head → its {relation}":
+            return batch.head_to_dependent & related.unsqueeze(1)
     return torch.zeros_like(batch.kept)
 
 

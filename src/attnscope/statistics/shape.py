@@ -10,12 +10,14 @@ from torch import Tensor
 
 from .batch import Batch, Frame
 from .statistic import (
+    ROWS,
     SOLE,
     Additive,
     Caption,
     LayerAttention,
     Ratio,
     RatioStatistic,
+    Reads,
     Tally,
     no_counts,
     per_corpus,
@@ -32,6 +34,7 @@ class Distance(RatioStatistic):
     caption: ClassVar[Caption] = Caption(
         "Distance", "tokens", "How far the head looks: the mean distance of attending and attended token."
     )
+    reads: ClassVar[Reads] = ROWS
     errors: ClassVar[Mapping[str, str]] = {"value": "error", "signed": "signed_error"}
 
     before: Tally = per_head()
@@ -70,6 +73,8 @@ class Entropy(RatioStatistic):
     """
 
     caption: ClassVar[Caption] = Caption("Entropy", "nats", "How broadly the head looks: 0 is one token only.")
+    reads: ClassVar[Reads] = ROWS
+
     total: Tally = per_head()
     widest: Tally = per_head()
     rows: Tally = per_head()
@@ -78,7 +83,8 @@ class Entropy(RatioStatistic):
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
         batch, given, rows = attention.batch, attention.given, attention.rows
-        counted = batch.kept_queries.unsqueeze(1).to(given.device) & (given > 0)
+        kept_rows = batch.at_queries(batch.kept_queries)
+        counted = kept_rows.unsqueeze(1).to(given.device) & (given > 0)
         if batch.frame.null != "none":
             counted &= rows - given <= MOSTLY_NULL * rows
         # entropy of p / s, where s is the sum of p: log s - sum(p log p) / s
@@ -90,7 +96,7 @@ class Entropy(RatioStatistic):
         self.widest.add(attention.layer, (counted * keys.unsqueeze(1)).double().sum((0, 2)))
         self.rows.add(attention.layer, counted.sum((0, 2)).double())
         if attention.layer == 0:
-            self.all_rows.sums += batch.kept_queries.sum()
+            self.all_rows.sums += kept_rows.sum()
 
     def ratio(self) -> Ratio:
         """Entropies over rows."""
@@ -125,6 +131,7 @@ class NullAttention(RatioStatistic):
     caption: ClassVar[Caption] = Caption(
         "Null attention", "share of attention", "How much attention goes to tokens that stand for none."
     )
+    reads: ClassVar[Reads] = ("given", "received", "rows", "columns", "received_alike")
     errors: ClassVar[Mapping[str, str]] = {"value": "error", "one_token": "one_token_error"}
 
     null: Tally = per_head()
@@ -139,9 +146,8 @@ class NullAttention(RatioStatistic):
         batch, layer = attention.batch, attention.layer
         self.null.add(layer, attention.received_by(batch.null_keys))
         self.mass.add(layer, attention.rows.double().sum((0, 2)))
-        shared_alike = attention.given @ batch.shared_alike.to(attention.given)
         self.most.add(layer, attention.received.amax(-1).double().sum(0))
-        self.most_by_chance.add(layer, shared_alike.amax(-1).double().sum(0))
+        self.most_by_chance.add(layer, attention.received_alike.amax(-1).double().sum(0))
         self.kept_mass.add(layer, attention.mass)
         if layer == 0:
             self.sentences.sums += len(batch.readings)
@@ -167,6 +173,8 @@ class NullAttention(RatioStatistic):
 
 OF_WHAT_COUNTS = ("previous", "next", "same", "repeated", "induction")
 OF_ALL = ("first", "special", "punctuation")
+OFFSETS = (-1, 1, 0)
+"""Where the first three stand: the place of the key less that of the query."""
 
 
 @dataclass
@@ -180,6 +188,8 @@ class Patterns(RatioStatistic):
     caption: ClassVar[Caption] = Caption(
         "Pattern", "share of attention", "How much of the head’s attention follows a simple pattern."
     )
+    reads: ClassVar[Reads] = ROWS
+
     along: Tally = per_head(OF_WHAT_COUNTS)
     mass: Tally = per_head()
     resting: Tally = per_head(OF_ALL)
@@ -192,10 +202,9 @@ class Patterns(RatioStatistic):
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
         batch, layer = attention.batch, attention.layer
-        kept = attention.kept
-        self.along.sums[0, layer] += _total(kept.diagonal(-1, -2, -1))
-        self.along.sums[1, layer] += _total(kept.diagonal(1, -2, -1))
-        self.along.sums[2, layer] += _total(kept.diagonal(0, -2, -1))
+        kept, start = attention.kept, batch.queries.start
+        for place, offset in enumerate(OFFSETS):
+            self.along.sums[place, layer] += _total(kept.diagonal(start + offset, -2, -1))
         for place, pairs in ((3, batch.repeated), (4, batch.induction)):
             self.along.sums[place, layer] += attention.along(pairs).double().sum(0).cpu()
         self.mass.add(layer, attention.mass)
@@ -206,13 +215,8 @@ class Patterns(RatioStatistic):
             self._count(batch)
 
     def _count(self, batch: Batch) -> None:
-        along = (
-            batch.kept.diagonal(-1, 1, 2).sum(),
-            batch.kept.diagonal(1, 1, 2).sum(),
-            batch.kept.diagonal(0, 1, 2).sum(),
-            len(batch.repeated),
-            len(batch.induction),
-        )
+        diagonals = (batch.kept.diagonal(batch.queries.start + offset, 1, 2).sum() for offset in OFFSETS)
+        along = (*diagonals, len(batch.repeated), len(batch.induction))
         self.pairs_along.sums += torch.tensor(along, dtype=torch.float64).view(-1, 1, 1)
         self.pairs.sums += batch.kept.sum()
         received = batch.exists.sum(1)
@@ -239,16 +243,21 @@ POSITIONS = 10
 """The first N tokens are looked at, so that there are enough texts for every position."""
 
 
-def _blocks(attention: LayerAttention) -> Float64[Tensor, "sentence head query key"] | None:
-    """The attention among the first tokens of each sentence that has as many; None if none has."""
-    readings, starts = attention.batch.readings, attention.batch.first_counted
-    skips_special = attention.batch.frame.null == "special"
-    blocks = [
-        attention.kept[sentence, :, start : start + POSITIONS, start : start + POSITIONS]
-        for sentence, (reading, start) in enumerate(zip(readings, starts, strict=True))
-        if start + POSITIONS <= len(reading) and not (skips_special and any(reading.special[start : start + POSITIONS]))
-    ]
-    return torch.stack(blocks).to("cpu", torch.float64) if blocks else None
+def _first_tokens(attention: LayerAttention) -> tuple[slice, Float64[Tensor, "sentence head row key"]] | None:
+    """The attention among the first tokens of each sentence that has as many, and which of these tokens are queries.
+
+    All of them are, but for a block of a long text; None if no sentence has as many, or none of them is a query.
+    """
+    batch, frame = attention.batch, attention.batch.frame
+    rows, blocks = slice(0, POSITIONS), []
+    for sentence, (reading, start) in enumerate(zip(batch.readings, batch.first_counted, strict=True)):
+        end, first, last = start + POSITIONS, batch.queries.start, batch.queries.stop
+        skipped = frame.null == "special" and any(reading.special[start:end])
+        if end <= len(reading) and not skipped and first < end and last > start:
+            rows = slice(max(start, first) - start, min(end, last) - start)
+            block = attention.kept[sentence, :, start + rows.start - first : start + rows.stop - first, start:end]
+            blocks.append(torch.nn.functional.pad(block, (0, POSITIONS - block.shape[-1])))
+    return (rows, torch.stack(blocks).to("cpu", torch.float64)) if blocks else None
 
 
 @dataclass
@@ -260,6 +269,7 @@ class Deviations(RatioStatistic):
     """
 
     first_tokens: ClassVar[int] = POSITIONS
+    reads: ClassVar[Reads] = ROWS
 
     means: Float64[Tensor, "layer head query key"]
     deviations: Tally = per_head()
@@ -275,14 +285,15 @@ class Deviations(RatioStatistic):
 
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
-        blocks = _blocks(attention)
-        if blocks is not None:
-            away = blocks - self.means[attention.layer]
+        found = _first_tokens(attention)
+        if found is not None:
+            rows, blocks = found
+            away = blocks - self.means[attention.layer][:, rows]
             self.deviations.add(attention.layer, away.abs().sum((0, 2, 3)))
             self.mass.add(attention.layer, blocks.sum((0, 2, 3)))
-            self.maps.sums[0, attention.layer] += blocks.sum(0)
-            self.signs.sums[0, attention.layer] += away.sign().sum(0)
-            self.sentences.sums += len(blocks) * (attention.layer == 0)
+            self.maps.sums[0, attention.layer, :, rows] += blocks.sum(0)
+            self.signs.sums[0, attention.layer, :, rows] += away.sign().sum(0)
+            self.sentences.sums += len(blocks) * (attention.layer == 0 and rows.start == 0)
 
     def ratio(self) -> Ratio:
         """Deviations over twice the attention."""
@@ -305,16 +316,18 @@ class Variability(Additive):
         "How much the pattern changes with the text: 0 is bound to position alone, 1 to content.",
     )
     second_pass: ClassVar[type[Any] | None] = Deviations
+    reads: ClassVar[Reads] = ROWS
 
     maps: Tally = per_head(SOLE, POSITIONS, POSITIONS)
     sentences: Tally = per_corpus()
 
     def update(self, attention: LayerAttention) -> None:
         """Take in one layer of one batch."""
-        blocks = _blocks(attention)
-        if blocks is not None:
-            self.maps.sums[0, attention.layer] += blocks.sum(0)
-            self.sentences.sums += len(blocks) * (attention.layer == 0)
+        found = _first_tokens(attention)
+        if found is not None:
+            rows, blocks = found
+            self.maps.sums[0, attention.layer, :, rows] += blocks.sum(0)
+            self.sentences.sums += len(blocks) * (attention.layer == 0 and rows.start == 0)
 
     def means(self) -> Float64[Tensor, "layer head query key"]:
         """The mean map of each head; all NaN where no text was long enough."""

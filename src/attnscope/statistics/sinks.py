@@ -11,6 +11,7 @@ of all heads. The first token of SmolLM2 has 45 to 90 % of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,7 +20,7 @@ from torch import Tensor
 from ..record import AttentionRecord, VectorRecord
 from ..record.vectors import carry, handed_over
 from .batch import Frame, Reading
-from .statistic import LayerAttention
+from .statistic import LayerAttention, Reads
 
 DOMINANT = 0.5
 """A head rests on the token that gets more than this of what counts in the rows that see it."""
@@ -36,6 +37,8 @@ FEWEST_ROWS = 4
 @dataclass
 class RestingHeads:
     """Counts the heads that rest on each token of some sentences; it is to be shown every layer of them."""
+
+    reads: ClassVar[Reads] = ("given", "received", "rows", "offered")
 
     frame: Frame
     counts: dict[int, Int[Tensor, " token"]] = field(default_factory=dict)
@@ -60,22 +63,23 @@ class RestingHeads:
 
 def heads_at_rest(attention: LayerAttention) -> Bool[Tensor, "sentence head key"]:
     """Which heads of a layer give most of what counts to which token, over the rows that see this token."""
-    seen = attention.batch.kept.to(attention.given.device)
-    return _rests(attention.received, attention.given, attention.rows, seen)
+    seen_by = attention.batch.pairs_to.to(attention.given.device)
+    return _rests(attention.received, attention.offered, attention.given, attention.rows, seen_by)
 
 
 def _rests(
     received: Float[Tensor, "*sentence head key"],
+    offered: Float[Tensor, "*sentence head key"],
     given: Float[Tensor, "*sentence head query"],
     rows: Float[Tensor, "*sentence head query"],
-    seen: Bool[Tensor, "*sentence query key"],
+    seen_by: Int[Tensor, "*sentence key"],
 ) -> Bool[Tensor, "*sentence head key"]:
     """What it is to rest: of what counts, `given` by each row and `received` by each column, most goes to one token.
 
-    `rows` are what rows sum to with what does not count, and `seen` which pairs count.
+    `offered` is what the rows that see each column give together, and `seen_by` how many these are. `rows` are what
+    rows sum to with what does not count.
     """
-    offered = given @ seen.to(given)
-    judged = (seen.sum(-2) >= FEWEST_ROWS).unsqueeze(-2)
+    judged = (seen_by >= FEWEST_ROWS).unsqueeze(-2)
     active = given.sum(-1, keepdim=True) > ACTIVE * rows.sum(-1, keepdim=True)
     return (received > DOMINANT * offered) & judged & active
 
@@ -86,18 +90,30 @@ def sinks_of(record: AttentionRecord) -> list[int]:
     Where there are special tokens, it rests on these. Another token that a quarter of the heads looks at is then what
     the text turns on, such as the subject for a model that tells singular from plural.
     """
-    layers, heads, queries, keys = record.shape
+    layers, heads, _, keys = record.shape
     if any(record.key_special) or not layers:
         return []
     if isinstance(record, VectorRecord):
         return _sinks_of_vectors(record)
-    seen = torch.ones(queries, keys, dtype=torch.bool)
-    seen = (seen.tril() if record.causal else seen) & ~torch.tensor(record.masked_queries).unsqueeze(-1)
+    asking = ~torch.tensor(record.masked_queries).unsqueeze(-1)
     resting = torch.zeros(keys, dtype=torch.int64)
     for weights in record.weights:  # by layer: all at once would be as large as the weights again
+        seen = _within_reach(weights) & asking
+        seen = seen.tril() if record.causal else seen
         kept = weights * seen
-        resting += _rests(kept.sum(-2), kept.sum(-1), kept.sum(-1), seen).sum(0)
+        given = kept.sum(-1)
+        resting += _rests(kept.sum(-2), given @ seen.to(given), given, given, seen.sum(-2)).sum(0)
     return [int(place) for place in (resting >= QUARTER * layers * heads).nonzero().flatten()]
+
+
+def _within_reach(weights: Float[Tensor, "head query key"]) -> Bool[Tensor, "query key"]:
+    """Which keys a query of this layer can see: as far back and ahead as any query looks, by a sliding window say."""
+    _, queries, keys = weights.shape
+    ahead = torch.arange(keys) - torch.arange(queries).unsqueeze(-1)
+    looked = ahead[(weights > 0).any(0)]
+    return (
+        (ahead >= looked.min()) & (ahead <= looked.max()) if len(looked) else torch.ones_like(ahead, dtype=torch.bool)
+    )
 
 
 def _sinks_of_vectors(record: VectorRecord) -> list[int]:

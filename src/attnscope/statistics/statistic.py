@@ -1,8 +1,8 @@
 """What a statistic is: a measurement over a corpus that accumulates.
 
-A class in `STATISTICS` also has `empty(frame)`, which makes one that has seen nothing, `needs`, `caption`, and
-`second_pass`: None, or the class that reads the corpus once more when the first has seen all of it, made by
-`after(first, frame)`.
+A class in `STATISTICS` also has `empty(frame)`, which makes one that has seen nothing, `needs`, `caption`, `reads`
+(how it is shown a long text), and `second_pass`: None, or the class that reads the corpus once more when the first has
+seen all of it, made by `after(first, frame)`.
 """
 
 from abc import abstractmethod
@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from ..errors import BadInput
-from .batch import Batch, Frame, Pairs, Reading
+from .batch import Batch, Frame, Pairs
 
 # One layer's attention on a batch, with the sums that several statistics share, each worked out once.
 
@@ -57,16 +57,32 @@ class LayerAttention:
     @cached_property
     def rows(self) -> Float[Tensor, "sentence head query"]:
         """What each row sums to, null attention included: one, but for rounding."""
-        return self.weights.sum(-1).masked_fill(~self.batch.real.unsqueeze(1).to(self.weights.device), 0.0)
+        real = self.batch.at_queries(self.batch.real).unsqueeze(1).to(self.weights.device)
+        return self.weights.sum(-1).masked_fill(~real, 0.0)
 
     @cached_property
     def columns(self) -> Float[Tensor, "sentence head key"]:
         """What each column gets from all rows, null attention included."""
-        real = self.batch.real.to(self.weights)
-        sums = (real[:, None, None] @ self.weights).squeeze(2)
+        real = self.batch.at_queries(self.batch.real).to(self.weights.device)
+        sums = (real.to(self.weights)[:, None, None] @ self.weights).squeeze(2)
         if not sums.sum().isnan():
             return sums
-        return self.weights.masked_fill(~self.batch.real[:, None, :, None].to(self.weights.device), 0.0).sum(-2)
+        return self.weights.masked_fill(~real[:, None, :, None], 0.0).sum(-2)
+
+    @cached_property
+    def offered(self) -> Float[Tensor, "sentence head key"]:
+        """What the rows that see each column give to all that counts."""
+        return self.given @ self.batch.kept.to(self.given)
+
+    @cached_property
+    def received_alike(self) -> Float[Tensor, "sentence head key"]:
+        """What each column would get if every row shared what it gives alike."""
+        return self.given @ self.batch.shared_alike.to(self.given)
+
+    @cached_property
+    def linked(self) -> Float[Tensor, "pair head"]:
+        """What counts of the weights of pairs that a dependency links."""
+        return self.along(self.batch.links.pairs)
 
     def received_by(self, keys: Bool[Tensor, "sentence token"]) -> Float64[Tensor, " head"]:
         """What all rows together give to these columns, null attention included."""
@@ -77,13 +93,6 @@ class LayerAttention:
         return self.kept[pairs.sentence, :, pairs.query, pairs.key]
 
 
-# Shows a layer's attention to the statistics, a few sentences at a time so that the work stays small and near.
-
-
-PART_ELEMENTS = {"cpu": 2**20, "cuda": 2**25}
-"""Weights that are reduced together: on a CPU what stays in its cache, and keeps the memory beside the model small."""
-
-
 @runtime_checkable
 class Watcher(Protocol):
     """What can be shown a layer of a batch."""
@@ -92,30 +101,16 @@ class Watcher(Protocol):
         """Take in one layer of one batch."""
 
 
-def observer(
-    readings: Sequence[Reading], frame: Frame, statistics: Sequence[Watcher]
-) -> Callable[[int, Float[Tensor, "text head query key"]], None]:
-    """What is called with each layer of a batch, in order; the batch is laid out once, when its size is known."""
-    parts: list[tuple[slice, Batch]] = []
-
-    def observe(layer: int, weights: Float[Tensor, "text head query key"]) -> None:
-        if not parts:
-            elements = PART_ELEMENTS.get(weights.device.type, PART_ELEMENTS["cpu"])
-            size = max(1, elements // weights[0].numel())
-            starts = range(0, len(readings), size)
-            parts.extend((slice(start, start + size), Batch(readings[start : start + size], frame)) for start in starts)
-        if weights.device.type == "mps":  # it has no float64
-            weights = weights.cpu()
-        for chosen, part in parts:
-            attention = LayerAttention(part, layer, weights[chosen, :, : part.longest, : part.longest].float())
-            for statistic in statistics:
-                statistic.update(attention)
-
-    return observe
-
-
 # Sums that can be split and merged: float64, with labels, and never a division before the end.
 
+
+ROWS: Literal["rows"] = "rows"
+Reads = Literal["rows"] | tuple[str, ...] | None
+"""What a statistic reads of a layer, which says how it is shown one of a long text (showing.py).
+
+`ROWS`: its sums add up over queries, so it may be shown some queries at a time. Names of sums of `LayerAttention`, such
+as "given" and "received": they are all it reads, with what the batch knows of tokens. None: the map of a whole layer.
+"""
 
 Need = Literal["tags", "parse"]
 TAGS: Need = "tags"
@@ -203,6 +198,7 @@ class Additive:
     """A statistic that is nothing but tallies: merging adds them, and its state lists them."""
 
     needs: ClassVar[tuple[Need, ...]] = ()
+    reads: ClassVar[Reads] = None
     errors: ClassVar[Mapping[str, str]] = {"value": "error"}
     second_pass: ClassVar[type[Any] | None] = None
 

@@ -12,17 +12,23 @@ from ..capture import InstrumentedModel, load
 from ..capture.checkpoints import embedding_count
 from ..capture.encoding import Encoded, encode
 from ..capture.hub_model import HubModel
-from ..capture.hugging_face import Shape, body_of, shape_of, stream
+from ..capture.streaming import Shape, body_of, shape_of, stream, stream_vectors
+from ..capture.watching import on_interface
 from ..errors import BadInput
 from ..record.attention import Stack
 from ..record.words import readable
-from ..statistics import PARSE, TAGS, Frame, Need, Null, Reading, observer
+from ..statistics import PARSE, TAGS, Frame, Need, Null, Reading, long_observer, observer
 from ..statistics.batch import first_counted
 from ..statistics.sinks import RestingHeads
 from ..syntax import Parser, Sentence, Unaligned, words_of_tokens
 
 PLACES = 2**32
 """Sentences of a shard are numbered from its own number times this."""
+LARGEST_MAP = 2**26
+"""A text whose attention in one layer would take more bytes than this is surveyed block by block."""
+FLOAT32_BYTES = 4
+
+Read = Sequence[tuple[Reading, Encoded]]
 
 
 @dataclass(frozen=True)
@@ -88,8 +94,7 @@ class ShardWorker:
             read = self._mark_sinks(read, frame)
         statistics = self.job.fresh(frame)
         for batch in self._batches(self._shorten(read)):
-            observe = observer([reading for reading, _ in batch], frame, list(statistics.values()))
-            stream(self.body, [encoded for _, encoded in batch], self.job.stack, observe)
+            self._show(batch, frame, statistics)
         return {
             "statistics": {name: statistic.state() for name, statistic in statistics.items()},
             "sentences": len(read),
@@ -101,7 +106,20 @@ class ShardWorker:
             "sinks": dict(Counter(reading.tokens[place] for reading, _ in read for place in reading.sinks if place)),
         }
 
-    def _mark_sinks(self, read: Sequence[tuple[Reading, Encoded]], frame: Frame) -> list[tuple[Reading, Encoded]]:
+    def _show(self, batch: Read, frame: Frame, statistics: Mapping[str, Any]) -> None:
+        """Run a batch and show the attention of each layer to the statistics."""
+        readings, encodings = [reading for reading, _ in batch], [encoded for _, encoded in batch]
+        if self._is_long(readings[0]):
+            stream_vectors(self.body, encodings[0], self.job.stack, long_observer(readings[0], frame, statistics))
+        else:
+            stream(self.body, encodings, self.job.stack, observer(readings, frame, list(statistics.values())))
+
+    def _is_long(self, reading: Reading) -> bool:
+        """Whether the map of a layer is too large to be made, in a model that can do without."""
+        size = self.shape.heads * len(reading) ** 2 * FLOAT32_BYTES
+        return size > LARGEST_MAP and on_interface(self.body.model)
+
+    def _mark_sinks(self, read: Read, frame: Frame) -> list[tuple[Reading, Encoded]]:
         """The sentences with what their heads rest on, for which the model reads them once more, before all else."""
         marked: list[tuple[Reading, Encoded]] = []
         for batch in self._batches(read):
@@ -109,7 +127,7 @@ class ShardWorker:
             readings = [replace(reading, sinks=(0,) if self.shape.causal else ()) for reading, _ in batch]
             resting = RestingHeads(frame)
             encodings = [encoded for _, encoded in batch]
-            stream(self.body, encodings, self.job.stack, observer(readings, frame, [resting]))
+            self._show(list(zip(readings, encodings, strict=True)), frame, {"sinks": resting})
             marked += zip(resting.mark(readings), encodings, strict=True)
         return marked
 
@@ -139,12 +157,12 @@ class ShardWorker:
         ends = [first_counted(reading, null) + length for reading, _ in read]
         return [(reading.cut(end), _cut_text(encoded, end)) for end, (reading, encoded) in zip(ends, read, strict=True)]
 
-    def _batches(self, read: Sequence[tuple[Reading, Encoded]]) -> Iterator[list[tuple[Reading, Encoded]]]:
-        """Sentences of like length, so many that padding included they stay within the budget."""
+    def _batches(self, read: Read) -> Iterator[list[tuple[Reading, Encoded]]]:
+        """Sentences of like length, so many that padding included they stay within the budget; long texts alone."""
         batch: list[tuple[Reading, Encoded]] = []
         for entry in sorted(read, key=lambda entry: len(entry[0])):
             fits = (len(batch) + 1) * len(entry[0]) <= self.job.tokens_per_batch
-            if batch and not (fits and self.reader.takes_padding):
+            if batch and not (fits and self.reader.takes_padding and not self._is_long(entry[0])):
                 yield batch
                 batch = []
             batch.append(entry)
