@@ -23,7 +23,6 @@ from attnscope.statistics import (
     roles,
     with_errors,
 )
-from attnscope.statistics.role_symbols import UNINFORMATIVE
 from attnscope.statistics.roles import (
     BOUND,
     NEEDED,
@@ -33,6 +32,7 @@ from attnscope.statistics.roles import (
     RESTS,
     SINKS,
     TAG_NAMES,
+    UNINFORMATIVE,
 )
 from attnscope.syntax import Sentence
 

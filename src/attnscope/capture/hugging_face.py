@@ -26,8 +26,8 @@ from .prefix import answers_behind_prefix
 from .reader import Change, Sight, plain_answers
 from .request import Request, Size, checked_request
 from .vectors import VectorCollector, watch_vectors
-from .verifying import SelfCheck, card_of, self_check
-from .watching import Observer, evaluation_mode, on_interface, watch_model
+from .verifying import card_of, observed_run, self_check
+from .watching import evaluation_mode, on_interface
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
@@ -232,17 +232,6 @@ def _positions_missing(output: Any, items: Sequence[Ids]) -> int:
     if logits is None or logits.ndim < 3:
         return 0
     return max(max(len(item["input_ids"]) for item in items) - int(logits.shape[1]), 0)
-
-
-def observed_run(model: PreTrainedModel, batch: Mapping[str, Any], observer: Observer, check: SelfCheck | None) -> Any:
-    """Run the model while the observer looks on; the check, where there is one, looks first."""
-    if check is None:
-        with watch_model(model, observer) as run:
-            return run(**batch)
-    with watch_model(model, check.observer(observer)) as run, check.around():
-        output = run(**batch)
-    check.finish(output)
-    return output
 
 
 def attention_gradients(

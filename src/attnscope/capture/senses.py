@@ -18,9 +18,9 @@ from .collect import Collector
 from .encoding import encode_ids
 from .families import CODES_IN_ROWS, has_two_towers
 from .hub_model import GREEDY_TOKENS, HubModel, decoder_start
-from .hugging_face import attention_gradients, observed_run
+from .hugging_face import attention_gradients
 from .request import Request
-from .verifying import card_of, self_check
+from .verifying import card_of, observed_run, self_check
 from .watching import evaluation_mode
 
 PICTURES = ("pixel_values",)

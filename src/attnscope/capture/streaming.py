@@ -20,9 +20,8 @@ from ..record.vectors import LayerVectors
 from .collect import no_attention
 from .encoding import Encoded, encode, encode_ids
 from .hub_model import HubModel, Ids, decoder_start
-from .hugging_face import observed_run
 from .vectors import VectorCall, follows_from_vectors, watch_vectors
-from .verifying import self_check
+from .verifying import observed_run, self_check
 from .watching import AttentionCall
 
 Show = Callable[[int, Float[Tensor, "text head query key"]], None]

@@ -26,7 +26,15 @@ from transformers import PreTrainedModel
 
 from ..errors import BadInput
 from .families import NOTES
-from .watching import AttentionCall, Observer, evaluation_mode, implementation_of, on_interface, unobserved_eager
+from .watching import (
+    AttentionCall,
+    Observer,
+    evaluation_mode,
+    implementation_of,
+    on_interface,
+    unobserved_eager,
+    watch_model,
+)
 
 Verify = Literal["once", "always", "never"]
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -257,3 +265,14 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def observed_run(model: PreTrainedModel, batch: Mapping[str, Any], observer: Observer, check: SelfCheck | None) -> Any:
+    """Run the model while the observer looks on; the check, where there is one, looks first."""
+    if check is None:
+        with watch_model(model, observer) as run:
+            return run(**batch)
+    with watch_model(model, check.observer(observer)) as run, check.around():
+        output = run(**batch)
+    check.finish(output)
+    return output

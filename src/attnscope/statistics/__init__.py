@@ -5,8 +5,7 @@ from typing import Any
 from .batch import Batch, Frame, Null, Reading, checked_null
 from .exemplars import Exemplars
 from .grammar import DependencyAlignment, DependencyByDistance, DependencyType, PartOfSpeech
-from .role_symbols import ROLE_KINDS, ROLE_SYMBOLS, RoleSymbol, role_symbol
-from .roles import NEEDED, RoleExemplars, roles
+from .roles import NEEDED, ROLE_KINDS, ROLE_SYMBOLS, RoleExemplars, RoleSymbol, role_symbol, roles
 from .shape import Distance, Entropy, NullAttention, Patterns, Variability
 from .showing import long_observer, observer
 from .statistic import (
