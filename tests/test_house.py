@@ -281,7 +281,7 @@ def add_statistic(package: Path) -> tuple[list[Path], str]:
         "from collections.abc import Mapping\n"
         "from dataclasses import dataclass\n"
         "from typing import ClassVar\n\n"
-        "from .statistic import Caption, LayerAttention, Ratio, RatioStatistic, Tally, per_head\n\n\n"
+        "from .statistic import ROWS, Caption, LayerAttention, Ratio, RatioStatistic, Reads, Tally, per_head\n\n\n"
         + re.sub(r"Caption\(.*?\n    \)", 'Caption("Last key", "tokens", "How far, again.")', written, flags=re.DOTALL)
     )
     return places, (
