@@ -26,7 +26,7 @@ def answer_html(explanation: Explanation, trust: Trust | None) -> str:
     """The text, its prediction, the words that carried it by the method to be trusted most, and what to make of it."""
     record = explanation.record
     method, why = most_trusted(explanation.comparison, trust)
-    carried = carried_words(explanation.comparison, method, explanation.by)
+    carried = carried_words(explanation.comparison, method, explanation.by, record)
     together = f" {phrases_in_words(explanation.phrases)}" if explanation.phrases else ""
     return (
         f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}{_explain(record)}"
