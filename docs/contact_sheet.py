@@ -194,7 +194,7 @@ def view_page(name: str, given: argparse.Namespace, length: int, folder: Path, *
         return view.save(file)
     # another model reads the same text; the same model reads another
     second = view_of(name, given.second or given.model, length, other=given.second is None)
-    return views.write_page(file, [view, second], view.title, style=COMPARED)
+    return views.write_page(file, [view, second], f"{view.title} beside {second.title}", style=COMPARED)
 
 
 def report_page(given: argparse.Namespace, length: int, folder: Path) -> Path:
