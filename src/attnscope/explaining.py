@@ -322,6 +322,8 @@ def carried_words(
 
 def _resting(record: AttentionRecord, by: Level, count: int) -> set[int]:
     """The places, among so many units, of those that hold a sink."""
+    if any(record.key_special):  # heads rest on these, which are never named
+        return set()
     sinks = set(sinks_of(record))
     groups, _ = units(record.key_tokens, record.key_special, record.key_word_ids, by)
     return {place for place, group in enumerate(groups) if sinks & set(group)} if len(groups) == count else set()
