@@ -162,8 +162,8 @@ class HeadScene:
         opacity = (opacity * torch.where(faded, faded_share(max(map(len, units))), 1.0)).masked_fill(~drawn, 0.0)
         counts = (len(units[0]), len(units[1]))
         own = sides["stack"] != "cross" and [unit.places for unit in units[0]] == [unit.places for unit in units[1]]
-        asked = [some.nonzero().flatten().tolist() for some in pinned]
-        kept = strongest_ends(opacity.amax(0) if heads else opacity.sum(0), (asked[0], asked[1]), own=own)
+        always = [some.nonzero().flatten().tolist() for some in pinned]
+        kept = strongest_ends(opacity.amax(0) if heads else opacity.sum(0), (always[0], always[1]), own=own)
         of_rows, weights = of_rows[:, kept[0]], weights[:, kept[0]][..., kept[1]]
         mass = float(of_rows.sum())
         units = [tuple(side[place] for place in places) for side, places in zip(units, kept, strict=True)]

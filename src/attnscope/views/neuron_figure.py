@@ -77,8 +77,7 @@ class NeuronScene:
             raise BadInput("No key is shown, so that nothing is left to draw: lower the threshold or show all tokens.")
         folded = 0
         if len(shown) > MOST_UNITS:
-            pinned = {*(state.get("keys") or ())}
-            always = [row for row, place in enumerate(shown) if place in pinned]
+            always = [row for row, place in enumerate(shown) if place in (state.get("keys") or ())]
             kept = loudest(weights[shown].numpy(), UNFOLDED, always)
             folded = len(shown) - len(kept)
             shown = [shown[row] for row in kept]

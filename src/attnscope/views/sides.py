@@ -225,6 +225,15 @@ def check_in_sight(places: Sequence[int], *, special: bool) -> None:
         raise BadInput("No token belongs to this sentence, so that nothing is left to draw: show all sentences.")
 
 
+def check_fits(count: int, what: str, way: str = "take a shorter text") -> None:
+    """Refuse a figure nobody could read, and say a way that works."""
+    if count > MOST_UNITS:
+        raise BadInput(
+            f"A printed figure holds {MOST_UNITS} {what} readably, and this text has {count}: {way},"
+            " or save the view as .html."
+        )
+
+
 def shown_units(side: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list[Unit], list[int]]:
     """All units of one side at the level that a state chooses, and the places of those that it shows; never none."""
     special = bool(state.get("special", True))

@@ -32,7 +32,7 @@ from .printing import (
     wrap,
 )
 from .scales import Scale, loudest
-from .sides import MOST_UNITS, UNFOLDED, Unit, quoted_texts, shown_units, side_of, sides_of, title_of
+from .sides import MOST_UNITS, UNFOLDED, Unit, check_fits, quoted_texts, shown_units, side_of, sides_of, title_of
 from .tables import tidy_table, token_column
 from .view import View
 from .weights import deflate
@@ -321,10 +321,7 @@ def _unfolded(trace: Trace, units: Sequence[Unit], state: Mapping[str, Any], roo
     if len(units) <= MOST_UNITS:
         return list(units)
     if not state.get("folded", True):
-        raise BadInput(
-            f"A printed figure holds {MOST_UNITS} tokens in a row readably, and this text has {len(units)}: fold quiet"
-            " tokens, with view.selecting(folded=True), or save the view as .html."
-        )
+        check_fits(len(units), "tokens in a row", "fold quiet tokens, with view.selecting(folded=True)")
     held = _held(trace, units)
     # the mean over heads is a panel too, but never holds more than one of them
     most = held.amax((0, 1)).numpy()
