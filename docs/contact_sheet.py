@@ -1,9 +1,12 @@
 """Shoots every view, page and printed figure at four widths, light and dark, at four lengths, alone and compared.
 
     python docs/contact_sheet.py [NAME...] [--widths 390,1300] [--lengths 8,160] [--schemes dark] [--model FOLDER]
+        [--second FOLDER] [--classifier FOLDER --texts FILE.tsv]
 
-NAMEs are views and pages. Each picture is a PNG in `contact-sheet/`, which is kept out of git, and is called after what
-it shows, `head-160-dark-390.png` or `head-160-compare-light-1900.png`; index.html lays them out, a section for each.
+NAMEs are views and pages: a report, what a classifier answers (`classifier`) and gets wrong (`mistakes`). Compared are
+two models, or one on two texts. FILE holds the texts of the classifier with their labels. Each picture is a PNG in
+`contact-sheet/`, which is kept out of git, and is called after what it shows, `head-160-dark-390.png` or
+`head-160-compare-light-1900.png`; index.html lays them out, a section for each.
 
 Without a model, short texts are read by the shipped one, and long ones are made up: their heads look at the token
 before, at the same word, at special tokens or broadly, as heads of real models do. Texts are our own.
@@ -28,6 +31,7 @@ import attnscope
 from attnscope import AttentionRecord, compare, views
 from attnscope.errors import BadInput
 from attnscope.evaluation import mistakes
+from attnscope.explaining import explain
 from attnscope.report import write_report
 from attnscope.report.mistakes import write_mistakes
 from attnscope.syntax import agreement_sentences
@@ -41,8 +45,10 @@ TALLEST = 4000
 """Pixels of a page that a picture shows."""
 LAYERS, HEADS, DIMENSIONS = 6, 12, 32
 """Of a made-up record."""
-MISTAKEN = 8
-"""Texts of the page of mistakes."""
+MISTAKEN, LABELLED = 8, 100
+"""Texts of the page of mistakes: our own, and of a file at most."""
+SECONDS = 60
+"""What slow methods may take on one page."""
 SHIPPED_LENGTH = 64
 """Tokens that the shipped model reads."""
 COMPARED = """@media (min-width: 1100px) {
@@ -51,6 +57,10 @@ COMPARED = """@media (min-width: 1100px) {
   body.attnscope-page { max-width: 1832px; }
 }"""
 """Two views beside each other where the app puts two panes so."""
+OTHER_WORDS = (
+    "nobody in the long corridor of the museum noticed that two of the smaller paintings had been hung upside down"
+    " until a child laughed , pointed at them and asked whether the boats were meant to sail on the clouds ."
+).split()
 WORDS = (
     "the old keys to the wooden cabinets in a small kitchen were never found by the people who lived there , although"
     " they had been looking for them everywhere since the unexpectedly rainy morning of the departure ."
@@ -60,15 +70,15 @@ WORDS = (
 # ---- what is looked at: a record of any length, and each view of it
 
 
-def tokens_of(length: int) -> tuple[str, ...]:
-    """So many tokens of a running text, between two special ones."""
-    return ("[CLS]", *islice(cycle(WORDS), max(length - 2, 0)), "[SEP]")[:length]
+def tokens_of(length: int, *, other: bool = False) -> tuple[str, ...]:
+    """So many tokens of a running text, or of another one, between two special ones."""
+    return ("[CLS]", *islice(cycle(OTHER_WORDS if other else WORDS), max(length - 2, 0)), "[SEP]")[:length]
 
 
-def made_up_record(length: int, *, vectors: bool = False) -> AttentionRecord:
-    """A record of so many tokens in which heads do what heads do, with some noise."""
-    tokens = tokens_of(length)
-    random = torch.Generator().manual_seed(length)
+def made_up_record(length: int, *, vectors: bool = False, other: bool = False) -> AttentionRecord:
+    """A record of so many tokens in which heads do what heads do, with some noise; `other` is another to compare."""
+    tokens = tokens_of(length, other=other)
+    random = torch.Generator().manual_seed(length + 1000 * other)
     places = torch.arange(length)
     apart = places.unsqueeze(0) - places.unsqueeze(1)
     same = torch.tensor([[one == other for other in tokens] for one in tokens])
@@ -83,7 +93,7 @@ def made_up_record(length: int, *, vectors: bool = False) -> AttentionRecord:
     ]
     logits = torch.stack(
         [
-            torch.stack([habits[(layer + head) % len(habits)] + 2.0 * special for head in range(HEADS)])
+            torch.stack([habits[(layer + head + 2 * other) % len(habits)] + 2.0 * special for head in range(HEADS)])
             + torch.randn(HEADS, length, length, generator=random)
             for layer in range(LAYERS)
         ]
@@ -107,7 +117,7 @@ def made_up_record(length: int, *, vectors: bool = False) -> AttentionRecord:
         readout=torch.eye(length)[0],
         prediction=(("singular", 0.8), ("plural", 0.2)),
         text=" ".join(token for token in tokens if not token.startswith("[")),
-        card={"model": "a made-up model"},
+        card={"model": "another made-up model" if other else "a made-up model"},
         **(more if vectors else {}),
     )
 
@@ -119,14 +129,14 @@ def loaded(model: str) -> Any:
 
 
 @cache
-def record_of(model: str | None, length: int, *, vectors: bool = False) -> AttentionRecord:
+def record_of(model: str | None, length: int, *, vectors: bool = False, other: bool = False) -> AttentionRecord:
     """A record of about so many tokens, by a model, or `made up`; `vectors` are its queries and keys."""
     if model == "made up" or (model is None and length > SHIPPED_LENGTH):
-        return made_up_record(length, vectors=vectors)
+        return made_up_record(length, vectors=vectors, other=other)
     if model is None:
-        drawn = " ".join(" ".join(drawn.prefix) for drawn in islice(agreement_sentences(7), 12)).split()
+        drawn = " ".join(" ".join(drawn.prefix) for drawn in islice(agreement_sentences(7 + other), 12)).split()
     else:
-        drawn = list(islice(cycle(WORDS), length))
+        drawn = list(islice(cycle(OTHER_WORDS if other else WORDS), length))
     reader = loaded(model or "demo")
     words = len(drawn)
     while len(reader.record(" ".join(drawn[: min(words, length)])).key_tokens) > length and words > 1:
@@ -162,12 +172,12 @@ def shown_image() -> views.View:
     return views.image(compare(record, methods=["raw", "rollout"]), pixels, grid=(6, 6))
 
 
-def view_of(name: str, model: str | None, length: int) -> views.View:
-    """A view on a text of this length; a view that is not named here is one of a record, as most are."""
+def view_of(name: str, model: str | None, length: int, *, other: bool = False) -> views.View:
+    """A view on a text of this length, or on another; one that is not named here is of a record, as most are."""
     others = {"survey": shown_survey, "learning": shown_training, "image": shown_image}
     if name in others:
         return others[name]()
-    record = record_of(model, length, vectors=name == "neuron")
+    record = record_of(model, length, vectors=name == "neuron", other=other)
     if name == "scores":
         return views.scores(compare(record), record=record)
     return views.VIEWS[name](record)
@@ -176,30 +186,53 @@ def view_of(name: str, model: str | None, length: int) -> views.View:
 # ---- pages
 
 
-def view_page(name: str, model: str | None, length: int, folder: Path, *, compared: bool) -> Path:
-    """The page of one view, or of the same view twice as the app compares two texts."""
-    view = view_of(name, model, length)
+def view_page(name: str, given: argparse.Namespace, length: int, folder: Path, *, compared: bool) -> Path:
+    """The page of one view, or of two beside each other as the app compares two models or two texts."""
+    view = view_of(name, given.model, length)
     file = folder / f"{name}-{length}{'-compare' * compared}.html"
-    return views.write_page(file, [view, view], view.title, style=COMPARED) if compared else view.save(file)
+    if not compared:
+        return view.save(file)
+    # another model reads the same text; the same model reads another
+    second = view_of(name, given.second or given.model, length, other=given.second is None)
+    return views.write_page(file, [view, second], f"{view.title} beside {second.title}", style=COMPARED)
 
 
-def report_page(model: str | None, length: int, folder: Path) -> Path:
+def report_page(given: argparse.Namespace, length: int, folder: Path) -> Path:
     """The report on one text, by the methods that need no model."""
-    return write_report(folder / f"report-{length}.html", record_of(model, length))
+    return write_report(folder / f"report-{length}.html", record_of(given.model, length))
 
 
-def mistakes_page(model: str | None, length: int, folder: Path) -> Path:
-    """What a classifier gets wrong: labels that take turns are wrong for some of any texts."""
-    reader = loaded(model or "demo")
-    texts = [" ".join(drawn.prefix) for drawn in islice(agreement_sentences(11), MISTAKEN)]
-    names = ("singular", "plural") if model is None else reader.labels
-    # a long text is one that goes on: the shipped model reads only so many tokens
-    words = [islice(cycle(text.split()), min(length, SHIPPED_LENGTH - 4)) for text in texts]
-    found = mistakes(reader, [" ".join(text) for text in words], list(islice(cycle(names), MISTAKEN)))
+def labelled_texts(given: argparse.Namespace, length: int) -> tuple[list[str], list[str]]:
+    """Some texts of this length for a classifier, with their labels; a long text is one that goes on."""
+    if given.texts is None:
+        texts = [" ".join(drawn.prefix) for drawn in islice(agreement_sentences(11), MISTAKEN)]
+        # labels that take turns are wrong for some of any texts
+        labels = list(islice(cycle(loaded(given.classifier or "demo").labels), MISTAKEN))
+    else:
+        rows = [line.split("\t") for line in given.texts.read_text(encoding="utf-8").splitlines()[1:]]
+        texts, labels = [row[0] for row in rows][:LABELLED], [row[1] for row in rows][:LABELLED]
+    most = length if given.classifier else min(length, SHIPPED_LENGTH - 4)
+    return [" ".join(islice(cycle(text.split()), most)) for text in texts], labels
+
+
+def classifier_page(given: argparse.Namespace, length: int, folder: Path) -> Path:
+    """What a classifier answers to one text, by every method that is quick enough."""
+    text = labelled_texts(given, length)[0][0]
+    explained = explain(loaded(given.classifier or "demo"), text, budget=SECONDS, truncate=True)
+    return write_report(folder / f"classifier-{length}.html", explained)
+
+
+def mistakes_page(given: argparse.Namespace, length: int, folder: Path) -> Path:
+    """What a classifier gets wrong."""
+    found = mistakes(loaded(given.classifier or "demo"), *labelled_texts(given, length), budget=SECONDS, truncate=True)
     return write_mistakes(folder / f"mistakes-{length}.html", found)
 
 
-PAGES: dict[str, Callable[[str | None, int, Path], Path]] = {"report": report_page, "mistakes": mistakes_page}
+PAGES: dict[str, Callable[[argparse.Namespace, int, Path], Path]] = {
+    "report": report_page,
+    "classifier": classifier_page,
+    "mistakes": mistakes_page,
+}
 OF_NO_TEXT = ("survey", "learning", "image")
 """Views whose size no text decides: one length is enough."""
 
@@ -254,10 +287,10 @@ def pictures_of(name: str, browser: Browser, made: Path, given: argparse.Namespa
     """All pictures of one view or page."""
     for length in lengths_of(name, given):
         if name in PAGES:
-            yield from shoot(browser, PAGES[name](given.model, length, made), given)
+            yield from shoot(browser, PAGES[name](given, length, made), given)
             continue
         for compared in given.compare:
-            yield from shoot(browser, view_page(name, given.model, length, made, compared=compared), given)
+            yield from shoot(browser, view_page(name, given, length, made, compared=compared), given)
     if name not in PAGES:
         yield from printed(name, given)
 
@@ -292,6 +325,9 @@ def main() -> None:
     asked.add_argument("--schemes", type=lambda text: text.split(","), default=list(SCHEMES))
     asked.add_argument("--compare", type=lambda text: {"yes": [True], "no": [False]}[text], default=[False, True])
     asked.add_argument("--model", metavar="FOLDER", help="a model in place of the shipped one and of made-up records")
+    asked.add_argument("--second", metavar="FOLDER", help="a model to compare with it, on the same text")
+    asked.add_argument("--classifier", metavar="FOLDER", help="a classifier in place of the shipped one")
+    asked.add_argument("--texts", type=Path, metavar="FILE.tsv", help="its texts and their labels, below a heading")
     asked.add_argument("--folder", type=Path, default=FOLDER)
     given = asked.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)

@@ -203,6 +203,8 @@ VIEWS = {
     "learning": (learning, 1216, "light"),
     "long": (long, 800, "light"),
 }
+ENDS = {"survey": "h4:has-text('Its largest weights')"}
+"""Where a picture ends that would be too tall: above this."""
 PRINTED = {"printed": lambda: views.flow(record("demo", KEYS), key=position(record("demo", KEYS), "key")).figure()}
 
 
@@ -245,7 +247,7 @@ def taken(browser: Browser, name: str, folder: Path) -> None:
         act(page)
         page.wait_for_timeout(400)
         box = page.locator("[data-drawn]").bounding_box()
-        foot = page.locator(".foot").first.bounding_box()
+        foot = page.locator(ENDS.get(name, ".foot")).first.bounding_box()
         clip = {"x": box["x"] - 8, "y": box["y"] - 4, "width": box["width"] + 16, "height": foot["y"] - box["y"] + 4}
         kept(page.screenshot(clip=clip, full_page=True), IMAGES / "views" / f"{name}.png")
 
@@ -253,7 +255,7 @@ def taken(browser: Browser, name: str, folder: Path) -> None:
 def demo_pages(browser: Browser, folder: Path) -> None:
     """The top of the demo's report, and its map of heads."""
     result = run_demo(folder)
-    for file, name, height in ((result.report, "report", 900), (result.head_map, "survey", 560)):
+    for file, name, height in ((result.report, "report", 930), (result.head_map, "survey", 580)):
         with opened(browser, file, 1080, height=height) as page:
             page.wait_for_timeout(400)
             kept(page.screenshot(), IMAGES / f"{name}.png")

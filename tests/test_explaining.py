@@ -11,9 +11,10 @@ import torch
 from rich.console import Console
 
 import attnscope
-from attnscope import explaining
+from attnscope import AttentionRecord, compare, explaining
 from attnscope.attribution import costs
-from attnscope.explaining import explain, show
+from attnscope.explaining import Explanation, carried_words, explain, show
+from attnscope.report import report_html
 
 TEXT = "the key to the cabinets"
 
@@ -251,3 +252,39 @@ def test_the_probability_of_a_word_is_followed_in_language_models():
     expected = attnscope.integrated_gradients(record, reads, quantity="probability", signed=True)
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-6, rtol=0)
     assert "the way begins at unk embeddings" in found.warnings[0]
+
+
+def resting_record(first):
+    """A decoder whose heads give so much to the first token, and of the rest most to “bites”."""
+    tokens = ("The", "Ġbig", "Ġdog", "Ġbit", "es", "Ġmen", ".")
+    given = torch.tensor([first, 1.0, 2.0, 1.0, 5.0, 1.0, 1.0])
+    weights = (given.expand(7, 7).tril() / given.expand(7, 7).tril().sum(-1, keepdim=True)).expand(3, 4, 7, 7)
+    return AttentionRecord(
+        weights=weights.contiguous(),
+        query_tokens=tokens,
+        key_tokens=tokens,
+        query_word_ids=(0, 1, 2, 3, 3, 4, 5),
+        key_word_ids=(0, 1, 2, 3, 3, 4, 5),
+        stack="decoder",
+        causal=True,
+        readout=torch.eye(7)[-1],
+        text="The big dog bites men.",
+    )
+
+
+def test_where_heads_rest_is_not_what_carried_the_answer():
+    record = resting_record(44.0)
+    compared = compare(record, methods=["raw"])
+    said = carried_words(compared, "raw", "word", record)
+    assert said.startswith("By raw these words carried it most: “bites” 0.109, “dog” 0.036")
+    assert said.endswith("Set aside, because heads rest there that have nothing to do: “The” 0.800.")
+    for shown in (printed(Explanation(record, compared)), report_html(Explanation(record, compared))):
+        assert said in " ".join(shown.split())
+    assert "these tokens carried it most: “es” 0.091" in carried_words(compared, "raw", "token", record)
+    whole = carried_words(compare(record, methods=["raw"], by="sentence"), "raw", "sentence", record)
+    assert whole.startswith("By raw this sentence carried it most: “The big dog bites men.” 1.000. Heads that have")
+    # a word that most of the heads do not rest on is named as any other, and so is one that gradients name
+    awake = resting_record(2.0)
+    assert "most: “bites” 0.462, “The” 0.154" in carried_words(compare(awake, methods=["raw"]), "raw", "word", awake)
+    gradients = replace(compared.scores[0], method="gradient")
+    assert "most: “The” 0.800" in carried_words(replace(compared, scores=(gradients,)), "gradient", "word", record)

@@ -103,6 +103,18 @@ def test_the_answer_comes_first(record):
     assert page.views == ["scores", "model", "flow", "tracing"]
 
 
+def test_of_a_long_text_the_beginning_and_the_end_stand_above_the_answer(record):
+    words = " ".join(f"word{number}" for number in range(400))
+    page = report_html(replace(record, text=words))
+    quoted = page.split("<blockquote dir=auto>")[1].split("</blockquote>")[0]
+    before, after = quoted.split(" … ")
+    assert words.startswith(f"{before} ")
+    assert words.endswith(f" {after}")
+    assert (len(before) > 200, len(after) > 100, len(quoted) < 400) == (True, True, True)
+    assert page.index(words) > page.index("<summary>The whole text</summary>")
+    assert "<summary>The whole text</summary>" not in report_html(replace(record, text=words[:700]))
+
+
 def test_without_a_measurement_it_is_said_how_to_make_one(record):
     text = Page(report_html(record)).text
     assert "has not been measured: attnscope trust MODEL CORPUS --out FOLDER" in text

@@ -21,7 +21,8 @@ from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
 from .record.schema import checked
-from .record.words import Level
+from .record.words import Level, units
+from .statistics.sinks import sinks_of
 from .terminal import paint_scores
 
 Watch = Callable[[str, int, int], None]
@@ -250,6 +251,8 @@ def _at(scores: TokenScores, record: AttentionRecord, query: int | None, layer: 
 
 # The answer in words.
 
+FOLLOW_ATTENTION = ("raw", "rollout", "flow", "layerwise_tracing", "effective", "value_weighted", "gradient_rollout")
+"""Methods for which a token counts that attention goes to; the others ask what the answer would be without it."""
 WORDS_NAMED = 3
 LEAST_NAMED = 0.0005
 """A score that is smaller would be named as 0.000."""
@@ -280,32 +283,60 @@ def explained_words(record: AttentionRecord) -> str:
     return f"Explained is why {outcome!r}{chance}{rival}."
 
 
-def carried_words(comparison: Comparison, method: str, by: Level = "word") -> str:
+def carried_words(
+    comparison: Comparison, method: str, by: Level = "word", record: AttentionRecord | None = None
+) -> str:
     """The answer in words: those of the text with the largest scores, and those that speak against it.
 
-    Where sentences have the scores (`by`), they are named in place of words.
+    Where tokens or sentences have the scores (`by`), they are named in place of words. A method that follows attention
+    finds most of it where heads rest that have nothing to do: these sinks of the `record` carry nothing, and are named
+    apart.
     """
     scores = next(one for one in comparison.scores if one.method == method)
     noise = f"{scores.noise[:1].upper()}{scores.noise[1:]}. " if scores.noise else ""
-    words = scores.words()
-    named = [
-        (name.strip(), value)
-        for name, value, special in zip(readable(words.tokens), words.scores.tolist(), words.special, strict=True)
+    scored = scores if by == "token" else scores.words()
+    resting = _resting(record, by, len(scored.tokens)) if record is not None and method in FOLLOW_ATTENTION else set()
+    found = [
+        (name.strip(), value, place in resting)
+        for place, (name, value, special) in enumerate(
+            zip(readable(scored.tokens), scored.scores.tolist(), scored.special, strict=True)
+        )
         if not special and abs(value) >= LEAST_NAMED
     ]
+    # a sentence is more than the sink that it begins with
+    named = [(name, value) for name, value, rests in found if by == "sentence" or not rests]
+    apart = _rest_in_words([(name, value) for name, value, rests in found if rests], by)
     unit = ", on log-odds," if any("log-odds" in warning for warning in scores.warnings) else ""
     asked = f"By {method.replace('_', '-')}{unit}"
-    what = "sentence" if by == "sentence" else "word"
     if not named:
-        return noise or f"{asked} no {what} of the text matters."
-    these, speak = (f"these {what}s", "speak") if len(named) > 1 else (f"this {what}", "speaks")
-    summed = " (the sum over its tokens)" if len(words.tokens) < len(scores.tokens) else ""
+        return f"{noise}{apart}" if noise else f"{asked} no {by} of the text matters.{apart}"
+    these, speak = (f"these {by}s", "speak") if len(named) > 1 else (f"this {by}", "speaks")
+    summed = " (the sum over its tokens)" if len(scored.tokens) < len(scores.tokens) else ""
     if has_sign(scores) and any(value < 0 for _, value in named):
         speaking = {"for it": [word for word in named if word[1] > 0], "against it": [w for w in named if w[1] < 0]}
         parts = [f"{side}: {_largest(some)}" for side, some in speaking.items() if some]
         return f"{noise}{asked} {these} {speak} {'; '.join(parts)}{summed}."
     verb = "moved" if noise else "carried"
-    return f"{noise}{asked} {these} {verb} it most: {_largest(named)}{summed}."
+    return f"{noise}{asked} {these} {verb} it most: {_largest(named)}{summed}.{apart}"
+
+
+def _resting(record: AttentionRecord, by: Level, count: int) -> set[int]:
+    """The places, among so many units, of those that hold a sink."""
+    if any(record.key_special):  # heads rest on these, which are never named
+        return set()
+    sinks = set(sinks_of(record))
+    groups, _ = units(record.key_tokens, record.key_special, record.key_word_ids, by)
+    return {place for place, group in enumerate(groups) if sinks & set(group)} if len(groups) == count else set()
+
+
+def _rest_in_words(resting: Sequence[tuple[str, float]], by: Level) -> str:
+    """What is said of units that heads rest on."""
+    if not resting:
+        return ""
+    some = "; ".join(f"“{name}” {three_digits(value)}" for name, value in resting[:WORDS_NAMED])
+    if by == "sentence":
+        return f" Heads that have nothing to do rest on a token of {some}: not all of this is about the answer."
+    return f" Set aside, because heads rest there that have nothing to do: {some}."
 
 
 def _largest(words: Sequence[tuple[str, float]]) -> str:
@@ -327,7 +358,7 @@ def show(console: Console, explanation: Explanation) -> None:
     """Print the prediction, the text once for each method, what must be said of them, and how far they agree."""
     record, comparison = explanation.record, explanation.comparison
     _show_prediction(console, record)
-    console.print(f"  {carried_words(comparison, comparison.spokesman, explanation.by)}", highlight=False)
+    console.print(f"  {carried_words(comparison, comparison.spokesman, explanation.by, record)}", highlight=False)
     if explanation.phrases:
         console.print(f"  {phrases_in_words(explanation.phrases)}", highlight=False)
     width = max(len(name) for name in comparison.methods)

@@ -61,6 +61,7 @@ def test_the_scores_and_the_headline_are_those_of_explain(client, demo, question
     for scores in explained.comparison.scores:
         assert torch.allclose(rows[scores.method], scores.scores.double(), atol=1e-6), scores.method
     assert view["carried"].endswith(carried_words(explained.comparison, "blank_out", by))
+    assert f"{by}s " in view["carried"] or f"this {by} " in view["carried"]
 
 
 def test_what_speaks_for_one_of_two_labels_speaks_against_the_other(client):
@@ -88,10 +89,10 @@ def test_each_question_is_kept_apart_and_asked_once(client, demo, monkeypatch):
 
 
 def test_the_headline_says_what_was_asked(client):
-    assert scores_of(client)["carried"].startswith("By blank-out these words carried it most: “key”")
+    assert scores_of(client)["carried"].startswith("By blank-out these tokens carried it most: “key”")
     asked = scores_of(client, target="plural")["carried"]
     assert asked.startswith(
-        "Explained is why 'plural', which has 0.0%. By blank-out these words speak against it: “key”"
+        "Explained is why 'plural', which has 0.0%. By blank-out these tokens speak against it: “key”"
     )
     rival = scores_of(client, against="plural")["carried"]
     assert rival.startswith(

@@ -107,7 +107,7 @@ def test_the_bytes_of_a_layer_are_its_weights(client, demo):
 def test_methods_are_those_that_are_asked_for_and_say_what_they_lack(client):
     told = view_of(client, "scores", methods=["rollout", "blank_out"])
     assert [method["name"] for method in told["values"]["payload"]["methods"]] == ["rollout", "blank_out"]
-    assert told["carried"].startswith("By blank-out these words carried it most: “key”")
+    assert told["carried"].startswith("By blank-out these tokens carried it most: “key”")
     refused = client.post("/api/views", json={"text": read(client)["id"], "view": "scores", "methods": ["magic"]})
     assert (refused.status_code, refused.json()["error"][:28]) == (400, "There is no method 'magic': ")
 

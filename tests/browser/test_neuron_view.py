@@ -161,6 +161,13 @@ def test_long_texts_scroll_inside_and_nothing_shifts(page, seen, tmp_path):
     page.set_viewport_size({"width": 1280, "height": 1200})  # so that hovering does not scroll the page
     opened(page, neuron(record), tmp_path / "neuron.html")
     assert len(scene(page)["rows"]) < 30
+    # it opens on a pair that is in sight, both ends of it
+    view = neuron(record)
+    key, query = view.state["keys"][0], view.state["query"]
+    assert 0 < abs(key - query) <= 16
+    assert scene(page)["key"] == key
+    top, bottom = page.locator(".area").evaluate("area => [area.scrollTop, area.scrollTop + area.clientHeight - 24]")
+    assert top <= 24 * min(key, query) <= 24 * max(key, query) + 24 <= bottom
     page.locator(".area").evaluate("area => area.scrollTop = 511 * 24")
     page.wait_for_function("() => document.querySelector('.strips').scene.rows.some(({ key }) => key === 511)")
     check_drawn(page, record)

@@ -97,6 +97,11 @@ def test_the_page_never_scrolls_sideways(opened, width):
 def test_a_long_text_stays_usable(page, seen, tmp_path):
     record = record_of([f"word{number}" for number in range(512)], layers=12, heads=12)
     page.goto(write_report(tmp_path / "long.html", record).as_uri())
-    wait_for_views(page, 2)
+    wait_for_views(page, 3)
     assert sideways(page) == 0
+    # quiet tokens are folded away, so that tracing draws few dots, each with its name
+    page.get_by_text("Attention traced down from the read-out").click()
+    page.wait_for_function("() => document.querySelector('details.folded[open] canvas').clientWidth > 100")
+    scene = page.locator("details.folded[open] .dots").first.evaluate("canvas => canvas.scene")
+    assert len(scene["labels"]) == len(scene["x"]) == 40
     assert seen.errors == []

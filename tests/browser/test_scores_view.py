@@ -145,6 +145,9 @@ def test_layers_and_another_query_show_the_rows_of_the_map(opened, record):
     assert scene(opened)["rows"][1]["agreement"] == pytest.approx(expected, abs=0.03)
     cell(opened, 0, 1).hover()
     assert reading(opened).endswith("query “key”, layer 1")
+    expect(
+        opened.get_by_role("button", name="Another query")
+    ).to_be_hidden()  # aligned, the text is the head of columns
     opened.get_by_role("button", name="Read-out").click()
     settle(opened)
     assert state(opened)["queries"] == []
@@ -281,6 +284,11 @@ def test_a_long_text_and_a_second_view_on_one_dark_page(page, tmp_path, seen):
     assert (len(first["tokens"]), len(first["rows"]), len(second["rows"])) == (512, 3, 1)
     values = raw(short).scores.tolist()
     assert second["rows"][0]["grounds"] == [colour(value, max(values), dark=True) for value in values]
+    # a running text stands once for each method, and once more only for who asks for another query
+    seen_text = "rows => [...rows.querySelectorAll('.token')].filter((token) => token.offsetParent).length"
+    assert page.locator(".rows").first.evaluate(seen_text) == 3 * 512
+    page.get_by_role("button", name="Another query").click()
+    assert page.locator(".rows").first.evaluate(seen_text) == 4 * 512
     page.locator(".head .token").nth(500).click()
     settle(page)
     row = page.locator(".rows").first.evaluate("rows => rows.scene")["rows"][1]

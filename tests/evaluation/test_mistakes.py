@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 import attnscope
 from attnscope.cli import app
-from attnscope.evaluation.classifier_mistakes import _take_out
+from attnscope.evaluation.classifier_mistakes import Mistake, _shared_words, _take_out
+from attnscope.record import TokenScores
 from attnscope.report import write_mistakes
 
 FILLERS = "the a film story plot was it of and with this that scene".split()
@@ -211,3 +212,23 @@ def test_a_model_of_several_labels_at_once_is_refused(classifier):
     with pytest.raises(attnscope.BadInput, match="several labels at once") as caught:
         attnscope.mistakes(model, ["the film"], [model.labels[0]])
     assert "\n" not in str(caught.value)
+
+
+def mistake_of(number, **pushes):
+    """A mistake whose words pushed it so much; `_` at the end of a word tells two of the same apart."""
+    words = tuple(word.rstrip("_") for word in pushes)
+    scores = TokenScores(
+        method="blank_out",
+        tokens=words,
+        scores=torch.tensor(list(pushes.values())),
+        special=(False,) * len(words),
+        word_ids=tuple(range(len(words))),
+    )
+    return Mistake(number, " ".join(words), "positive", "negative", 0.9, scores)
+
+
+def test_a_word_that_stands_twice_in_one_text_is_behind_one_mistake():
+    found = [mistake_of(1, hell=2.0, hell_=1.5, all=1.0), mistake_of(2, All=3.0, fine=1.0)]
+    assert _shared_words(found) == {("all", "negative"): [(1, 1.0), (2, 3.0)]}
+    again = [*found, mistake_of(3, Hell=0.5)]
+    assert _shared_words(again)["hell", "negative"] == [(1, 2.0), (3, 0.5)]

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from hashlib import sha256
+from itertools import pairwise
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 import attnscope
 from attnscope import AttentionRecord, BadInput
 from attnscope.views import head
+from attnscope.views.head import strongest_ends
 
 TOKENS = ["[CLS]", "the", "un", "##told", "<key>", "[SEP]"]
 QUIET = torch.tensor([True, False, False, False, False, True])
@@ -198,10 +200,40 @@ def test_a_long_token_is_held_once_by_the_table():
     assert frame["key_token"].tolist()[:4] == tokens
 
 
-def test_a_figure_nobody_could_read_is_refused():
-    record = AttentionRecord.from_weights(torch.full((1, 1, 65, 65), 1 / 65), ["t"] * 65, causal=False)
-    with pytest.raises(BadInput, match=r"holds 64 tokens in a column readably.*\.html"):
-        head(record).figure()
+def test_its_figure_of_a_long_text_folds_away_what_has_no_strong_line():
+    weights = torch.full((1, 2, 80, 80), 0.001)
+    pairs = [(30 + place, 29 + place) for place in range(0, 36, 2)]  # 36 tokens
+    for head_place, (query, key) in enumerate(pairs):
+        weights[0, head_place % 2, query, key] = 0.5 + head_place / 100
+    weights[0, 0, 79, 3] = 0.3
+    weights[0, 0, 70, 4] = 0.2
+    weights[0, 0, 71, 5] = 0.1
+    weights[..., 0] = 0
+    weights[..., 0] = 1 - weights.sum(-1)
+    special = [place == 0 for place in range(80)]
+    record = AttentionRecord.from_weights(weights, [f"t{place}" for place in range(80)], causal=False, special=special)
+    plot = head(record).selecting(threshold=0.05).figure()
+    axes = plot.figure.axes[0]
+    kept = sorted({place for pair in pairs for place in pair} | {79, 3, 70, 4})
+    names = [text.get_text() for text in axes.texts]
+    assert names[:40] == [f"t{place}" for place in kept]
+    gaps = sum(here - before > 1 for before, here in pairwise([-1, *kept, 80]))
+    assert names.count("⋮") == 2 * gaps
+    rows = {text.get_text(): text.get_position()[1] for text in axes.texts[:40]}
+    lines = {
+        (round(float(start[1]), 3), round(float(end[1]), 3))
+        for drawn in axes.collections[:2]
+        for start, end in drawn.get_segments()
+    }
+    assert lines == {(rows[f"t{query}"], rows[f"t{key}"]) for query, key in [*pairs, (79, 3), (70, 4)]}
+    assert "40 tokens without the strongest lines are folded away, where ⋮ stands." in plot.caption
+    hidden = 1 - float(record.weights[0, :, kept][..., kept].sum() / record.weights[0, :, kept].sum())
+    assert f"Tokens left out take {100 * hidden:.1f} % of the attention." in plot.caption
+    # what is pinned stays, and so does a side that is short
+    pinned = head(record).selecting(threshold=0.05, queries=[10]).figure()
+    assert "t10" in [text.get_text() for text in pinned.figure.axes[0].texts]
+    assert strongest_ends(weights[0, 0, :9], ([], []), own=False)[0] == list(range(9))
+    assert strongest_ends(torch.zeros(70, 70), ([], []), own=True) == (list(range(40)),) * 2
 
 
 def test_another_suffix_is_refused(record, tmp_path):

@@ -128,8 +128,6 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path):
         neuron(record, size_budget=1000)
     with pytest.raises(BadInput, match="No key is shown"):
         neuron(record).selecting(threshold=1.0).save(tmp_path / "neuron.svg")
-    with pytest.raises(BadInput, match="holds 64 keys readably, and this text has 70"):
-        neuron(record_of(count=70)).figure()
 
 
 def test_its_figure_shows_the_query_against_each_key(tmp_path):
@@ -184,3 +182,38 @@ def test_real_vectors_keep_their_logits(real_model, name):
     assert max(errors["logits"]) < 0.02
     assert max(errors["weights"]) < 0.003
     assert len(set(view.payload["vectors"]["key_heads"])) == {"minilm": 12, "smollm2": 3}[name]
+
+
+def test_its_figure_of_a_long_text_folds_the_keys_with_the_smallest_weights_away():
+    record = record_of(count=70)
+    weights = record.weights[0, 0, 69]
+    least = int(weights.argmin())
+    plot = neuron(record, query=69).selecting(keys=[least]).figure()
+    texts = {text.get_text() for text in plot.figure.axes[0].texts}
+    kept = {*weights.argsort(descending=True)[:39].tolist(), least}
+    assert {place for place in range(69) if f"t{place}" in texts} == kept - {69}
+    left_out = float(weights.sum() - weights[sorted(kept)].sum())
+    assert "30 keys with smaller weights are folded away." in plot.caption
+    assert f"Keys left out take {100 * left_out:.1f} % of the attention." in plot.caption
+
+
+def test_a_long_text_opens_with_a_strong_pair_whose_rows_are_in_sight_together():
+    record = record_of(count=170, layers=1, heads=1)
+    weights = record.weights[0, 0].clone()
+    weights[:, 0] = 5.0  # a sink
+    weights[169, 3] = 0.9  # the read-out's strongest, out of its sight
+    weights[100, 92] = 0.8
+    weights[50, 50] = 0.95
+    weights[120, 20] = 0.95
+    long = replace(record, weights=(weights / weights.sum(-1, keepdim=True))[None, None])
+    state = neuron(long).state
+    assert (state["query"], state["keys"]) == (100, [92])
+    # a query that was asked for stays, with its own strongest key in sight
+    state = neuron(long, query=120).state
+    near = long.weights[0, 0, 120].clone()
+    near[:104] = near[120] = 0
+    assert (state["query"], state["keys"]) == (120, [int(near.argmax())])
+    weights[169, 160] = 0.95
+    state = neuron(replace(long, weights=(weights / weights.sum(-1, keepdim=True))[None, None])).state
+    assert (state["query"], state["keys"]) == (169, [160])
+    assert neuron(record_of(count=160)).state["keys"] == []

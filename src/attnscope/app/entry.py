@@ -185,7 +185,7 @@ def headline(entry: Entry, comparison: Comparison, method: str, found: Sequence[
     record = entry.rich if entry.rich is not None else entry.record
     said = [
         "" if record is None else explained_words(record),
-        carried_words(comparison, method, by),
+        carried_words(comparison, method, by, record),
         phrases_in_words(found) if found else "",
     ]
     return " ".join(sentence.strip() for sentence in said if sentence)

@@ -239,8 +239,12 @@ def _shared_words(found: Sequence[Mistake]) -> dict[tuple[str, str], list[tuple[
     """The words that pushed several texts to one wrong label, with their numbers and pushes; the strongest first."""
     pushes: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
     for one in found:
+        strongest: dict[str, float] = {}
         for word, push in one.pushers:
-            pushes[word.casefold(), one.predicted].append((one.number, push))
+            # a word that stands twice in a text is behind one mistake, not two
+            strongest[word.casefold()] = max(push, strongest.get(word.casefold(), push))
+        for word, push in strongest.items():
+            pushes[word, one.predicted].append((one.number, push))
     several = {key: some for key, some in pushes.items() if len(some) > 1}
     order = sorted(several, key=lambda key: -sum(push for _, push in several[key]))
     return {key: several[key] for key in order[:WORDS_SHARED]}

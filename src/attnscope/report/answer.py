@@ -26,13 +26,34 @@ def answer_html(explanation: Explanation, trust: Trust | None) -> str:
     """The text, its prediction, the words that carried it by the method to be trusted most, and what to make of it."""
     record = explanation.record
     method, why = most_trusted(explanation.comparison, trust)
-    carried = carried_words(explanation.comparison, method, explanation.by)
+    carried = carried_words(explanation.comparison, method, explanation.by, record)
     together = f" {phrases_in_words(explanation.phrases)}" if explanation.phrases else ""
     return (
-        f"<blockquote dir=auto>{escape(text_of(record))}</blockquote>{_prediction(record)}{_explain(record)}"
+        f"{_quoted(text_of(record))}{_prediction(record)}{_explain(record)}"
         f"<p>{escape(carried)}{escape(together)} {escape(why)}</p>"
         f"<p class=quiet>{escape(resting_words(record))}</p>"
     )
+
+
+def _quoted(text: str) -> str:
+    """The text; of a long one the beginning and the end, so that the answer stays in sight, and the whole folded."""
+    shown = beginning_and_end(text)
+    quote = f"<blockquote dir=auto>{escape(shown)}</blockquote>"
+    if shown == text:
+        return quote
+    return f"{quote}<details class=whole><summary>The whole text</summary><p dir=auto>{escape(text)}</p></details>"
+
+
+def beginning_and_end(text: str, beginning: int = 240, end: int = 120) -> str:
+    """A text of at most so many letters, or so many of its beginning and of its end, in whole words where it has some.
+
+    >>> beginning_and_end("one two three four five six", 9, 4), beginning_and_end("short", 9, 4)
+    ('one two … six', 'short')
+    """
+    if len(text) <= 2 * (beginning + end):
+        return text
+    before, after = text[:beginning], text[-end:]
+    return f"{before.rsplit(' ', 1)[0].rstrip()} … {after.split(' ', 1)[-1].lstrip()}"
 
 
 def most_trusted(comparison: Comparison, trust: Trust | None) -> tuple[str, str]:

@@ -31,8 +31,8 @@ out, and of the weights the largest of each row stay. Flow and tracing come on t
 """
 LEAST_BUDGET = 600_000
 """What each text may take where there are many."""
-TRACED_TOKENS = 160
-"""Tokens up to which tracing is drawn: it folds quiet ones away, and takes below 1 MB."""
+TRACED_TOKENS = 512
+"""Tokens up to which tracing is drawn: it folds quiet ones away, and takes below 1 MB and two seconds."""
 FLOW_BYTES = 6
 """Bytes of a text's part for each weight of the flow's graph: 180 tokens of thirty layers, or 280 of twelve."""
 TITLE_LETTERS = 60

@@ -15,9 +15,19 @@ from ..record.schema import checked
 from ..statistics.sinks import sinks_of
 from .choices import pick_one
 from .palette import CATEGORICAL
-from .printing import COLUMN, INK, Ink, Plot, draw_lines, drawn_figure, fit_text, text_width
+from .printing import COLUMN, INK, QUIET, Ink, Plot, draw_lines, drawn_figure, fit_text, text_width
 from .record_view import record_view
-from .sides import Unit, check_fits, check_in_sight, in_sight, quoted_texts, sides_of, units_holding, units_of
+from .sides import (
+    MOST_UNITS,
+    UNFOLDED,
+    Unit,
+    check_in_sight,
+    in_sight,
+    quoted_texts,
+    sides_of,
+    units_holding,
+    units_of,
+)
 from .view import View
 
 LINES = 4
@@ -116,6 +126,8 @@ class HeadScene:
     """Which sentences and which pinned tokens are chosen, in words; nothing where all are."""
     hidden: float
     """The share of the attention of the shown rows that goes to keys left out."""
+    gaps: tuple[tuple[int, ...], tuple[int, ...]]
+    """For each query and each key, how many are folded away before it; after the last one too."""
 
     @classmethod
     def of(cls, record: AttentionRecord, sides: Mapping[str, Any], state: Mapping[str, Any]) -> "HeadScene":
@@ -147,13 +159,20 @@ class HeadScene:
         asking, asked = (torch.tensor([unit.quiet for unit in side]) for side in units)
         faded = (asking.unsqueeze(-1) | asked) & bool(looked_at.all())
         drawn = looked_at & (weights >= threshold) & (opacity >= FAINTEST)
+        opacity = (opacity * torch.where(faded, faded_share(max(map(len, units))), 1.0)).masked_fill(~drawn, 0.0)
+        counts = (len(units[0]), len(units[1]))
+        own = sides["stack"] != "cross" and [unit.places for unit in units[0]] == [unit.places for unit in units[1]]
+        always = [some.nonzero().flatten().tolist() for some in pinned]
+        kept = strongest_ends(opacity.amax(0) if heads else opacity.sum(0), (always[0], always[1]), own=own)
+        of_rows, weights = of_rows[:, kept[0]], weights[:, kept[0]][..., kept[1]]
         mass = float(of_rows.sum())
+        units = [tuple(side[place] for place in places) for side, places in zip(units, kept, strict=True)]
         return cls(
             layer=record.layers[layer],
             heads=tuple(record.heads[place] for place in heads),
             queries=units[0],
             keys=units[1],
-            opacity=(opacity * torch.where(faded, faded_share(max(map(len, units))), 1.0)).masked_fill(~drawn, 0.0),
+            opacity=opacity[:, kept[0]][..., kept[1]],
             threshold=threshold,
             root=root,
             has_faded=bool(faded.any()),
@@ -166,7 +185,41 @@ class HeadScene:
             ),
             # rows that attend to nothing hide nothing
             hidden=max(1 - float(weights.sum()) / mass, 0.0) if mass > 0 else 0.0,
+            gaps=(_gaps(kept[0], counts[0]), _gaps(kept[1], counts[1])),
         )
+
+
+def strongest_ends(
+    strength: Float[Tensor, "query key"], asked: tuple[Sequence[int], Sequence[int]], *, own: bool
+) -> tuple[list[int], list[int]]:
+    """The rows and columns of a long text that a printed figure keeps: the ends of its strongest lines.
+
+    A side of up to `MOST_UNITS` stays whole. Of a longer one those that are `asked` for stay, and then the ends of one
+    line after the other, from the strongest on; where both sides are the same tokens (`own`), both keep the same.
+    """
+    long = [count > MOST_UNITS for count in strength.shape]
+    if not any(long):
+        return list(range(strength.shape[0])), list(range(strength.shape[1]))
+    rows, columns = ({*places[:UNFOLDED]} for places in asked)
+    if own:
+        rows = columns = {*sorted(rows | columns)[:UNFOLDED]}
+    lines = strength.nonzero()
+    order = strength[lines.unbind(1)].argsort(descending=True, stable=True)
+    for query, key in lines[order].tolist():
+        grown = (rows | {query, key},) * 2 if own else (rows | {query}, columns | {key})
+        if any(len(side) > UNFOLDED and folds for side, folds in zip(grown, long, strict=True)):
+            break
+        rows, columns = grown
+    kept = [
+        sorted(side or range(UNFOLDED)) if folds else list(range(count))
+        for side, folds, count in zip((rows, columns), long, strength.shape, strict=True)
+    ]
+    return kept[0], kept[1]
+
+
+def _gaps(kept: Sequence[int], count: int) -> tuple[int, ...]:
+    """How many of so many places are left out before each that is kept, and after the last."""
+    return tuple(here - before - 1 for before, here in pairwise([-1, *kept, count]))
 
 
 def faded_share(rows: int) -> float:
@@ -194,6 +247,8 @@ def _choice(between: str, queries: str, keys: str) -> str:
 
 ROW = 0.16
 """Inches between two tokens of a column."""
+FOLDED_ROW = 0.7
+"""Rows that tokens take which are folded away, one after the other."""
 LEGEND_ROW = 0.17
 SAMPLE, NUMBER = 0.16, 0.18
 """Inches of the line that stands for a head, long enough for a dash and its gap, and of its number."""
@@ -208,8 +263,8 @@ def head_figure(
 ) -> Plot:
     """The lines of the selected layer and heads, each as opaque as its weight."""
     scene = HeadScene.of(record, sides, state)
-    rows = max(len(scene.queries), len(scene.keys))
-    check_fits(rows, "tokens in a column")
+    places, marks = zip(*map(_heights, scene.gaps), strict=True)
+    rows = max(side[-1] for side in places)
     width = width or COLUMN
     queries, keys = ([fit_text(unit.text, WIDEST * width) for unit in units] for units in (scene.queries, scene.keys))
     left, right = max(map(text_width, queries)) + 0.06, width - max(map(text_width, keys)) - 0.06
@@ -223,14 +278,19 @@ def head_figure(
         axes = figure.add_subplot()
         axes.set_axis_off()
         axes.set(xlim=(0, width), ylim=(rows - 0.5 + LEGEND_ROW / ROW, -0.6 - legend))
-        for texts, at, side in ((queries, left - 0.05, "right"), (keys, right + 0.05, "left")):
-            for row, text in enumerate(texts):
+        for texts, at, side, heights, dots in (
+            (queries, left - 0.05, "right", places[0], marks[0]),
+            (keys, right + 0.05, "left", places[1], marks[1]),
+        ):
+            for row, text in zip(heights, texts, strict=False):
                 axes.text(at, row, text, ha=side, va="center", color=INK)
+            for row in dots:
+                axes.text(at, row, "⋮", ha=side, va="center", fontsize=6, color=QUIET)
         for head, opacity in zip(scene.heads, scene.opacity, strict=True):
             lines = opacity.nonzero().tolist()
             draw_lines(
                 axes,
-                [((left, float(query)), (right, float(key))) for query, key in lines],
+                [((left, places[0][query]), (right, places[1][key])) for query, key in lines],
                 [_colour(record, head)] * len(lines),
                 opacity[opacity > 0].tolist(),
                 dash=_dash(record, head),
@@ -246,6 +306,7 @@ def head_figure(
         f" Weights below {scene.threshold:g} are not drawn." if scene.threshold > FAINTEST else "",
         " Lines of special tokens and sinks are faded." if scene.has_faded else "",
         scene.choice,
+        _folded_in_words(scene),
         f" Tokens left out take {100 * scene.hidden:.1f} % of the attention." if scene.hidden > 1e-6 else "",
     ]
     return Plot(
@@ -253,6 +314,33 @@ def head_figure(
         f"Attention in layer {scene.layer}, {heads}: lines run from the token that attends (left) to the token attended"
         f" to (right), as opaque as {'the square root of ' * scene.root}the weight.{''.join(notes)}",
     )
+
+
+def _heights(gaps: Sequence[int]) -> tuple[list[float], list[float]]:
+    """Where the rows of a column stand, then where the column ends, and where marks stand for what is folded away.
+
+    >>> _heights([0, 0, 3, 0])
+    ([0.0, 1.0, 2.7, 3.7], [1.85])
+    """
+    heights: list[float] = []
+    marks = []
+    at = 0.0
+    for folded in gaps:
+        if folded:
+            marks.append(round(at - 0.5 + FOLDED_ROW / 2, 3))
+            at += FOLDED_ROW
+        heights.append(round(at, 3))
+        at += 1.0
+    return heights, marks
+
+
+def _folded_in_words(scene: HeadScene) -> str:
+    """How many tokens of a long text are folded away, where some are."""
+    left, right = map(sum, scene.gaps)
+    if not left and not right:
+        return ""
+    most = f"{left}" if left == right else f"{left} (left) and {right} (right)"
+    return f" {most} tokens without the strongest lines are folded away, where ⋮ stands."
 
 
 def _heads_in_words(record: AttentionRecord, heads: tuple[int, ...]) -> str:

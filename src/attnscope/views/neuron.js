@@ -28,6 +28,7 @@ const SCALE_WIDTH = 280;
 export class NeuronPanel {
   #hover = null;
   #dimension = null;
+  #opened = false;
 
   /** @param {import("./frame.js").Frame} frame @param {NeuronPayload} payload @param {import("./neuron_strips.js").VectorLayers} layers */
   constructor(frame, payload, layers) {
@@ -132,7 +133,18 @@ export class NeuronPanel {
     keys.list.select(frame.get("keys", []));
     keys.list.tokens.forEach((token, row) => token.classList.toggle("unseen", this.sums[keys.shown[row]].logit === -Infinity));
     this.#layOut();
+    this.#bringIntoSight();
     this.paint();
+  }
+
+  /** Scrolls a long text, once, to where the query and the key that it opens with stand. */
+  #bringIntoSight() {
+    if (this.#opened) return;
+    this.#opened = true;
+    const { queries, keys } = this.columns;
+    const rows = [queries.shown.indexOf(this.query), keys.shown.indexOf(this.#active().key)].filter((row) => row >= 0);
+    const middle = (rows.reduce((sum, row) => sum + row, 0) / Math.max(rows.length, 1) + 0.5) * ROW;
+    this.area.scrollTop = Math.max(middle - this.size.height / 2, 0);
   }
 
   #layOut() {

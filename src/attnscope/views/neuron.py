@@ -1,7 +1,7 @@
 """The neuron view: how a query and a key become a weight, dimension by dimension."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,7 +40,8 @@ def neuron(
         record: Taken with `model.record(text, queries_and_keys=True)`; any model whose vectors can be read.
         layer: The layer to open with, by its number or from the end; the first by default.
         head: The head to open with; the first by default.
-        query: The position of the token that attends, from either end; by default where the model reads its answer.
+        query: The position of the token that attends, from either end; by default where the model reads its answer, or
+            in a long text, of which a part is in sight, the token of its strongest pair that can be seen together.
         include_layers: The layers to put into the view; all by default.
         include_heads: The heads to put into the view; all by default.
         size_budget: Bytes that the saved page may take; a view that takes more is refused.
@@ -53,17 +54,21 @@ def neuron(
             f"These vectors take {size:,} bytes and size_budget is {size_budget:,}: give a larger one, or fewer"
             " layers and heads with include_layers= and include_heads=."
         )
+    chosen_layer, chosen_head = pick_one(layer, record.layers, "layer"), pick_one(head, record.heads, "head")
+    asking = None if query is None else position(query, len(record.query_tokens), "query")
+    sides = sides_of(record)
+    weights = record.weights[record.layers.index(chosen_layer), record.heads.index(chosen_head)]
+    asking, pinned = _opening_pair(weights, sides["keys"], _readout(record), asking)
     state = {
-        "layer": pick_one(layer, record.layers, "layer"),
-        "head": pick_one(head, record.heads, "head"),
-        "query": _readout(record) if query is None else position(query, len(record.query_tokens), "query"),
-        "keys": [],
+        "layer": chosen_layer,
+        "head": chosen_head,
+        "query": asking,
+        "keys": pinned,
         "order": "natural",
         "special": True,
         "threshold": 0.0,
         "root": False,
     }
-    sides = sides_of(record)
     return View(
         "neuron",
         {**sides, "vectors": described},
@@ -93,6 +98,32 @@ def _readout(record: AttentionRecord) -> int:
     """The first token of the text among those the answer is read from most."""
     most = readout_places(record)
     return next((place for place in most if not record.query_special[place]), most[0])
+
+
+LONG, TOGETHER = 160, 16
+"""Tokens beyond which rows scroll, as in neuron.js, and how many rows apart a pair may be to be seen at once."""
+
+
+def _opening_pair(
+    weights: Float[Tensor, "query key"], side: Mapping[str, Any], readout: int, asked: int | None
+) -> tuple[int, list[int]]:
+    """The query to open with and the keys to pin: of a long text a strong pair whose rows are in sight together.
+
+    Special tokens, sinks and the token itself are no such keys: a head rests there that has nothing to do.
+    """
+    default = readout if asked is None else asked
+    if max(weights.shape) <= LONG:
+        return default, []
+    queries, keys = (torch.arange(count) for count in weights.shape)
+    apart = (queries.unsqueeze(-1) - keys).abs()
+    loud = weights.masked_fill(apart == 0, 0.0)
+    loud[:, [*side["special"], *side["sinks"]]] = 0.0
+    near = loud.masked_fill(apart > TOGETHER, 0.0)
+    strongest = int(loud[default].argmax())
+    if asked is None and near[default, strongest] <= 0:
+        default = int(near.amax(-1).argmax())
+    key = int(near[default].argmax())
+    return default, [key] if near[default, key] > 0 else []
 
 
 # A record's queries and keys for a page: 16-bit floats by layer, and how far logits made of them are off.

@@ -28,7 +28,8 @@ from .printing import (
     fit_text,
     text_width,
 )
-from .sides import Unit, check_fits, units_of
+from .scales import loudest
+from .sides import MOST_UNITS, UNFOLDED, Unit, units_of
 
 # What a state shows of a record: the query that is chosen, its keys, and what becomes of them, as the screen has it.
 
@@ -50,6 +51,8 @@ class NeuronScene:
     root: bool
     hidden: float
     """The weight of the keys that are left out."""
+    folded: int
+    """How many keys of a long text are folded away for their small weights."""
 
     @property
     def products(self) -> Float[Tensor, "key dimension"]:
@@ -72,6 +75,12 @@ class NeuronScene:
         ]
         if not shown:
             raise BadInput("No key is shown, so that nothing is left to draw: lower the threshold or show all tokens.")
+        folded = 0
+        if len(shown) > MOST_UNITS:
+            always = [row for row, place in enumerate(shown) if place in (state.get("keys") or ())]
+            kept = loudest(weights[shown].numpy(), UNFOLDED, always)
+            folded = len(shown) - len(kept)
+            shown = [shown[row] for row in kept]
         asking, asked = record.queries[layer, head, query], record.keys[layer, head]
         dimensions = list(range(len(asking)))
         if state.get("order") == "contribution":
@@ -93,6 +102,7 @@ class NeuronScene:
             weights=weights[shown],
             root=bool(state.get("root")),
             hidden=max(float(weights.sum() - weights[shown].sum()), 0.0),
+            folded=folded,
         )
 
 
@@ -119,7 +129,6 @@ def neuron_figure(
     """The chosen query, and for each key its vector, the products with the query, the logit and the weight."""
     scene = NeuronScene.of(record, sides, state)
     rows = len(scene.keys)
-    check_fits(rows, "keys")
     width = width or (PAGE if len(scene.dimensions) >= MANY else COLUMN)
     asking = fit_text(scene.query.text, WIDEST * width)
     texts = [fit_text(unit.text, WIDEST * width) for unit in scene.keys]
@@ -214,6 +223,8 @@ def _caption(scene: NeuronScene) -> str:
         f"each key its vector, the products of both by dimension ({len(scene.dimensions)}, {order}), the logit and the",
         f"weight. Colour is the value, on a {'square-root' if scene.root else 'linear'} scale, orange below zero.",
     ]
+    if scene.folded:
+        parts.append(f"{scene.folded} keys with smaller weights are folded away.")
     if scene.hidden > 1e-6:
         parts.append(f"Keys left out take {100 * scene.hidden:.1f} % of the attention.")
     return " ".join(parts)

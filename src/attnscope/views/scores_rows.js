@@ -113,6 +113,8 @@ export class ScoreRows {
   #made = [];
   #asking = [];
   #signature = "";
+  /** Whether the text to choose a query from is unfolded: null until somebody says. @type {boolean | null} */
+  #choosing = null;
   /** Scores that have no ink because they are below the threshold. */
   below = 0;
   /** Whether aligned columns are wanted and do not fit. */
@@ -147,6 +149,7 @@ export class ScoreRows {
 
   #make(methods, aligned) {
     const { shown } = this.panel;
+    this.aligned = aligned;
     this.node.className = `rows ${aligned ? "aligned" : "running"}`;
     this.node.style.gridTemplateColumns = aligned ? `var(--names) repeat(${shown.length}, max-content) max-content` : "";
     const head = this.#head();
@@ -173,13 +176,27 @@ export class ScoreRows {
       { type: "button", className: "readout", title: "Where the model reads its answer", onclick: () => frame.set({ queries: [] }) },
       "Read-out",
     );
+    this.chooser = element(
+      "button",
+      {
+        type: "button",
+        className: "readout chooser",
+        hidden: true,
+        title: "Choose a token: what it gets from the others",
+        onclick: () => {
+          this.#choosing = !this.#isChoosing();
+          this.#foldChooser();
+        },
+      },
+      "Another query",
+    );
     const name = element(
       "div",
       { className: "name" },
       element("span", { className: "quiet" }, asks ? "Query" : "Method"),
-      ...(asks ? [this.readout] : []),
+      ...(asks ? [this.readout, this.chooser] : []),
     );
-    const cells = element(
+    this.cells = element(
       "div",
       { className: `cells${own && asks ? "" : " apart"}`, role: "group", ariaLabel: "Query: the token that asks" },
       ...this.#asking,
@@ -193,7 +210,7 @@ export class ScoreRows {
       "div",
       { className: "row head" },
       name,
-      cells,
+      this.cells,
       element(
         "div",
         { className: "edge quiet" },
@@ -201,6 +218,18 @@ export class ScoreRows {
         agrees,
       ),
     );
+  }
+
+  #isChoosing() {
+    return this.#choosing ?? this.panel.asked.length > 0;
+  }
+
+  /** Running text stands once for each method: that of the queries, which is the same, unfolds when it is asked for. */
+  #foldChooser() {
+    const folds = !this.aligned && this.panel.own && this.panel.asks;
+    this.chooser.hidden = !folds;
+    this.chooser.setAttribute("aria-expanded", String(this.#isChoosing()));
+    this.cells.hidden = folds && !this.#isChoosing();
   }
 
   #row(place) {
@@ -252,6 +281,7 @@ export class ScoreRows {
       token.style.setProperty("--mass", String(payload.readout ? places.reduce((sum, place) => sum + payload.readout[place], 0) : 0));
     });
     this.readout.setAttribute("aria-pressed", String(!queries.length));
+    this.#foldChooser();
     // what was drawn, for whoever wants to check it against the scores
     const chosen = Object.fromEntries(Object.keys(frame.kept).map((name) => [name, frame.get(name)]));
     this.node.scene = { chosen, layer: this.panel.layer, queries: asked, tokens: this.panel.shown.map(({ text }) => text), rows: scene };
@@ -340,7 +370,7 @@ export class ScoreRows {
     const down = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
     if (event.key === "Enter" && event.shiftKey) this.#pin(found, true);
     else if (down || stepOf(event)) {
-      const lists = [this.#asking, ...this.#made.map(({ tokens }) => tokens)];
+      const lists = [this.cells.hidden ? [] : this.#asking, ...this.#made.map(({ tokens }) => tokens)];
       const next = lists[(found.row ? 1 + this.#made.indexOf(found.row) : 0) + down]?.[found.column + stepOf(event)];
       if (next) passFocus(found.token, next);
     } else return;

@@ -168,7 +168,9 @@ def side_of(
 
 
 MOST_UNITS = 64
-"""Tokens that a printed column or row can hold readably."""
+"""Tokens that a printed column or row can hold readably; beyond it quiet ones are folded away."""
+UNFOLDED = 40
+"""How many tokens stay where quiet ones are folded away, as on the screen."""
 NAMED = 25
 """Letters of a token that a caption names."""
 
@@ -223,11 +225,11 @@ def check_in_sight(places: Sequence[int], *, special: bool) -> None:
         raise BadInput("No token belongs to this sentence, so that nothing is left to draw: show all sentences.")
 
 
-def check_fits(count: int, what: str) -> None:
-    """Refuse a figure nobody could read."""
+def check_fits(count: int, what: str, way: str = "take a shorter text") -> None:
+    """Refuse a figure nobody could read, and say a way that works."""
     if count > MOST_UNITS:
         raise BadInput(
-            f"A printed figure holds {MOST_UNITS} {what} readably, and this text has {count}: take a shorter text,"
+            f"A printed figure holds {MOST_UNITS} {what} readably, and this text has {count}: {way},"
             " or save the view as .html."
         )
 

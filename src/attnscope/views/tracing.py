@@ -32,7 +32,7 @@ from .printing import (
     wrap,
 )
 from .scales import Scale, loudest
-from .sides import Unit, check_fits, quoted_texts, shown_units, side_of, sides_of, title_of
+from .sides import MOST_UNITS, UNFOLDED, Unit, check_fits, quoted_texts, shown_units, side_of, sides_of, title_of
 from .tables import tidy_table, token_column
 from .view import View
 from .weights import deflate
@@ -149,12 +149,17 @@ def trace_of(given: TokenScores | AttentionRecord) -> Trace:
 
 
 def _lines(alpha: Float[Tensor, "layer head token"], weights: Float[Tensor, "layer head token token"]) -> Lines:
-    handed_on = alpha.unsqueeze(-1) * weights
-    places = (handed_on >= FAINTEST_LINE).nonzero()
-    values = handed_on[places.unbind(1)]
-    mass = float(handed_on.sum())
+    places, values, mass = [], [], 0.0
+    for layer, (held, attention) in enumerate(zip(alpha, weights, strict=True)):
+        # by layer: all at once would be as large as the weights again
+        handed_on = held.unsqueeze(-1) * attention
+        drawn = (handed_on >= FAINTEST_LINE).nonzero()
+        places.append(torch.cat([torch.full((len(drawn), 1), layer), drawn], dim=1))
+        values.append(handed_on[drawn.unbind(1)])
+        mass += float(handed_on.sum())
+    found = torch.cat(values)
     # where no token attends to anything, nothing is handed on and nothing is left out
-    return Lines(places, values, max(1 - float(values.sum()) / mass, 0.0) if mass > 0 else 0.0)
+    return Lines(torch.cat(places), found, max(1 - float(found.sum()) / mass, 0.0) if mass > 0 else 0.0)
 
 
 # The view.
@@ -205,8 +210,6 @@ def tracing(
 
 LEAST_PITCH, MOST_PITCH = 0.085, 0.16
 """Inches between two tokens of a panel: upright names of 6 points stay apart."""
-FOLDED_FROM, UNFOLDED = 64, 40
-"""Tokens beyond which quiet ones are folded away, and how many stay, as on the screen."""
 FEWEST, TALLEST = 12, 9.0
 """Tokens that stay at least, so that more panels stand side by side, and the inches of a page that these are to fit."""
 READ = 0.5
@@ -315,10 +318,10 @@ def _room(panels: int, rows: int, height: float, width: int | float) -> int:
 
 def _unfolded(trace: Trace, units: Sequence[Unit], state: Mapping[str, Any], room: int) -> list[Unit]:
     """The units that have a column: of a long text those that are pinned and those that hold most anywhere."""
-    if len(units) <= FOLDED_FROM:
+    if len(units) <= MOST_UNITS:
         return list(units)
     if not state.get("folded", True):
-        check_fits(len(units), "tokens in a row")
+        check_fits(len(units), "tokens in a row", "fold quiet tokens, with view.selecting(folded=True)")
     held = _held(trace, units)
     # the mean over heads is a panel too, but never holds more than one of them
     most = held.amax((0, 1)).numpy()
