@@ -3,6 +3,7 @@
 import { at, colours, drawScale, element, movedPlace, percent, pointedPlace, sharp, short, written } from "./drawing.js";
 import { Frame, headChips, nextHead, recordControls } from "./frame.js";
 import { HeadPanel } from "./head.js";
+import { listed } from "./head_lines.js";
 import { ModelHeaders, Thumbnails, colourTable, isShare, pictures, sideFor, sortedPlaces, unitAfter, weightOf } from "./model_maps.js";
 import { unitsOf } from "./units.js";
 import { Layers } from "./weights.js";
@@ -200,8 +201,9 @@ class ModelGrid {
     ];
     if (!shown.shape[0] || !shown.shape[1]) said.push("Every token is special or a sink: nothing is left to draw.");
     else if (shown.hidden > 1e-6) said.push(`Tokens that are hidden take ${percent(shown.hidden)} of the attention.`);
-    const { kept } = this.payload.weights;
+    const { kept, left_out: leftOut } = this.payload.weights;
     if (kept !== null) said.push(`The maps are of all weights; enlarged, each query has its ${kept} largest keys.`);
+    if (leftOut.length) said.push(`Layers ${listed(leftOut)} have no room in this page to be enlarged.`);
     frame.said.textContent = said.join(" ");
     const places = this.layers.flatMap((_, layer) => this.heads.map((_, head) => [layer, head]));
     const [layer, head] = places.reduce((best, place) => (this.value(...place) > this.value(...best) ? place : best));

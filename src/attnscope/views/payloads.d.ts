@@ -44,6 +44,8 @@ interface DescribedWeights {
   rest: number;
   shape: [number, number, number];
   layers: number[];
+  /** Layers whose weights had no room. */
+  left_out: number[];
   heads: number[];
   pooled: string | null;
 }
@@ -131,6 +133,8 @@ interface ScoresPayload extends Sides {
   readout: number[] | null;
   trust: string;
   left_out: Record<string, string>;
+  /** The tokens that end a line. */
+  breaks: number[];
 }
 
 interface ImageMethod {
