@@ -2,7 +2,7 @@
 
 import { colours, drawRamp, element, isBeyond, percent, scaleOf, sharp } from "./drawing.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
-import { LONG_TEXT, ScoresDocument } from "./scores_document.js";
+import { LONG_TEXT, ScoresDocument } from "./text_document.js";
 import { ScoreMaps, ScoreRows, groundOf, rankAgreement, rankOf } from "./scores_rows.js";
 import { loudest, placesHolding, unitsOf } from "./units.js";
 

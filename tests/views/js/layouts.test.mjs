@@ -1,11 +1,11 @@
-// How much room views take: the pure functions of head_lines.js, neuron_strips.js and scores_document.js.
+// How much room views take: the pure functions of head_lines.js, neuron_strips.js and text_document.js.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LinesByRow, fadedShare, inBands, listed, panelHeight } from "../../../src/attnscope/views/head_lines.js";
 import { stripLayout } from "../../../src/attnscope/views/neuron_strips.js";
-import { layOut, lineOf, stripOf } from "../../../src/attnscope/views/scores_document.js";
+import { layOut, lineOf, stripOf } from "../../../src/attnscope/views/text_document.js";
 
 test("up to 160 tokens every row is in sight", () => {
   assert.deepEqual(

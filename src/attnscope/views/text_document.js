@@ -218,9 +218,11 @@ export class ScoresDocument {
     this.area.setAttribute("aria-label", `The text on the colour of ${method.name}; scroll to read on`);
     this.sheet.dataset.method = String(this.#place());
     this.high = this.area.clientHeight || HEIGHT;
+    const held = this.#focused();
     this.#made.forEach((line) => line.remove());
     this.#made.clear();
     this.#show();
+    if (held >= 0) this.#focus(held);
     // what was drawn, for whoever wants to check it against the scores
     const chosen = Object.fromEntries(Object.keys(frame.kept).map((name) => [name, frame.get(name)]));
     this.node.scene = { chosen, layer, queries: asked, lines: this.#layout.starts.length, rows };
@@ -234,7 +236,7 @@ export class ScoresDocument {
     const at = Math.min(Math.floor(top / LINE), starts.length - 1);
     this.firstInSight = this.panel.shown[starts[at]].places[0];
     const [from, to] = [Math.max(at - AROUND, 0), Math.min(at + Math.ceil(this.high / LINE) + AROUND, starts.length)];
-    const held = this.cells.contains(document.activeElement) ? Number(document.activeElement.parentElement.dataset.line) : -1;
+    const held = this.#focused() < 0 ? -1 : lineOf(starts, this.#focused());
     for (const [line, node] of this.#made) if ((line < from || line >= to) && line !== held) (node.remove(), this.#made.delete(line));
     let after = this.#made.get(held) && held >= to ? this.#made.get(held) : null;
     for (let line = to - 1; line >= from; line--) {
@@ -319,6 +321,12 @@ export class ScoresDocument {
     event.preventDefault();
   }
 
+  /** The place of the token that has the focus, or -1. */
+  #focused() {
+    const active = /** @type {HTMLElement} */ (/** @type {Document} */ (this.node.getRootNode()).activeElement);
+    return this.cells.contains(active) ? Number(active.dataset.place) : -1;
+  }
+
   /** Brings a token into sight and gives it the focus. @param {number} place */
   #focus(place) {
     if (!this.panel.shown[place]) return;
@@ -338,8 +346,7 @@ export class ScoresDocument {
     const { scores } = this.panel.data[this.#place()];
     const sizes = scores.map((score, place) => ({ size: this.panel.shown[place].quiet ? -1 : Math.abs(score) || 0, place }));
     const highest = sizes.sort((one, other) => other.size - one.size).slice(0, 20);
-    const token = document.activeElement?.closest?.(".token");
-    const here = token && this.cells.contains(token) ? Number(/** @type {HTMLElement} */ (token).dataset.place) : -1;
+    const here = this.#focused();
     const places = highest.map(({ place }) => place).sort((one, other) => one - other);
     this.#focus(places.find((place) => place > here) ?? places[0]);
   }
