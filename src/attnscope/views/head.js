@@ -3,7 +3,7 @@
 import { colours, element, sharp } from "./drawing.js";
 import { Frame, headChips, recordControls } from "./frame.js";
 import { HeadWords, LinesByRow, drawLines, fadedShare, inBands, lineAt, linesOf, panelHeight, strongest } from "./head_lines.js";
-import { LONG_LIST, TokenList, eachIn, placesHolding, unitsOf } from "./units.js";
+import { LONG_LIST, TokenList, eachIn, loudest, placesHolding, unitsOf } from "./units.js";
 import { Layers } from "./weights.js";
 
 // ---- Tokens left and right, a line for each weight between them: the body of the head view, wherever it stands.
@@ -69,6 +69,7 @@ export class HeadPanel {
     frame.listKey("n p", "next and previous token");
     frame.listKey("Enter", "pin the token, or release it; with Shift, add it");
     frame.key("Escape", "release all", () => frame.set({ queries: [], keys: [] }));
+    frame.key("g", "go to where the token that is looked at has its largest weight", () => this.#goToLargest());
   }
 
   /** The heads that are shown, by their places. */
@@ -229,7 +230,7 @@ export class HeadPanel {
   }
 
   /** The weight between what is looked at on the other side and every unit of this side: summed over tokens, by head.
-   * @param {"queries" | "keys"} side @param {Iterable<number>} others rows */
+   * @param {string} side queries or keys @param {Iterable<number>} others rows */
   weightsOf(side, others) {
     const rows = [...others];
     const name = `${side} ${rows}`;
@@ -334,6 +335,17 @@ export class HeadPanel {
       `Layer ${layer}, ${this.words.headName(line.head)}: ${this.words.exactly(place, [line.query], [line.key])}`,
     ]);
     return undefined;
+  }
+
+  /** Scrolls to the row of the other side that has most of what is looked at: in a long text it is far away. */
+  #goToLargest() {
+    const active = this.found && this.#active();
+    if (!active) return;
+    const [own, other] = active.queries.length ? ["queries", "keys"] : ["keys", "queries"];
+    const sums = this.weightsOf(other, active[own]);
+    const means = Float32Array.from(this.columns[other].shown, (unit) => sums.reduce((sum, weights) => sum + weights[unit], 0));
+    const [row] = loudest(means, 1);
+    this.area.scrollTop = row * ROW + ROW / 2 - this.size.height / 2;
   }
 
   #pin(side, row, more) {

@@ -132,7 +132,7 @@ export const LONG_LIST = 1000;
 /** Rows that are made above and below them. */
 const AROUND = 16;
 /** Pixels of a row of a column, as the style sheet has it, and around its text. */
-const [ROW, BESIDE] = [24, 24];
+const [ROW, BESIDE] = [24, 28];
 
 /** Tokens in reading order: down a column, or along a text. */
 export class TokenList {
