@@ -96,19 +96,20 @@ class HeadMeasures:
         self.largest: Float[Tensor, " head"] | None = None
 
     def add(self, rows: range, weights: Float[Tensor, "head row key"]) -> None:
-        """Take the weights of some rows."""
+        """Take the weights of some rows, from the first key on to the last that they see."""
         kept = self.rows[bisect_left(self.rows, rows.start) : bisect_left(self.rows, rows.stop)]
         if not kept:
             self.largest = torch.full((len(weights),), torch.nan) if self.largest is None else self.largest
             return
         some = weights if len(kept) == len(rows) else weights[:, [row - rows.start for row in kept]]
         self._sum("entropy", torch.special.entr(some).sum(-1), len(kept))
-        self._sum("received", some.sum(1).unsqueeze(1), 0)
+        seen = some.shape[2]
+        self._sum("received", torch.nn.functional.pad(some.sum(1), (0, self.keys - seen)).unsqueeze(1))
         if self.own:
-            apart = (torch.tensor(kept).unsqueeze(-1) - torch.arange(self.keys)).abs().float()
+            apart = (torch.tensor(kept).unsqueeze(-1) - torch.arange(seen)).abs().float()
             self._sum("distance", (some * apart).sum(-1))
         for name, offset in self.offsets.items():
-            pairs = [(place, row + offset) for place, row in enumerate(kept) if 0 <= row + offset < self.keys]
+            pairs = [(place, row + offset) for place, row in enumerate(kept) if 0 <= row + offset < seen]
             counted = [pair for pair in pairs if pair[1] not in self.quiet]
             for what, chosen in ((name, pairs), (f"counted {name}", counted)):
                 at, keys = [place for place, _ in chosen], [key for _, key in chosen]
@@ -269,11 +270,13 @@ class MapSums:
         self.shown_mass = self.mass = 0.0
 
     def add(self, layer: int, rows: range, weights: Float[Tensor, "head row key"]) -> None:
-        """Take the weights of some rows of a layer."""
+        """Take the weights of some rows of a layer, from the first key on to the last that they see."""
         first, last = bisect_left(self.rows, rows.start), bisect_left(self.rows, rows.stop)
         kept = self.rows[first:last]
         of_rows = weights if len(kept) == len(rows) else weights[:, [row - rows.start for row in kept]]
-        shown = of_rows if len(self.columns) == weights.shape[2] else of_rows[..., self.columns]
+        seen = weights.shape[2]
+        columns = self.columns[: bisect_left(self.columns, seen)]
+        shown = of_rows if len(columns) == seen else of_rows[..., columns]
         self.mass += float(of_rows.sum(-1).double().sum())
         if not shown.numel():
             return
@@ -284,7 +287,8 @@ class MapSums:
         pooled = padded.reshape(*shown.shape[:2], -1, wide).amax(-1)
         for row in range(first // high, (last - 1) // high + 1):
             part = pooled[:, max(row * high - first, 0) : (row + 1) * high - first].amax(1)
-            self.pixels[layer, :, row] = torch.maximum(self.pixels[layer, :, row], part)
+            pixels = self.pixels[layer, :, row, : part.shape[1]]
+            torch.maximum(pixels, part, out=pixels)
         bound = [place for place, row in enumerate(kept) if row not in self.free]
         of_row = pooled.amax(-1).index_fill(1, torch.tensor(bound, dtype=torch.long), -1.0)
         weight, row_of_best = of_row.max(-1)

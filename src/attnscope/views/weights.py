@@ -206,13 +206,15 @@ def _form_of_vectors(record: VectorRecord, size_budget: int, keys_per_query: int
 
 
 def row_blocks(record: AttentionRecord, place: int) -> Iterator[tuple[range, Float[Tensor, "head row key"]]]:
-    """The weights of a layer over all keys: of all queries at once, or as vectors give them of some at a time."""
+    """The weights of a layer from the first key on: of all queries at once, or as vectors give them of some at a time.
+
+    Of vectors they end with the last key that any of these queries sees: in a causal text that halves the work.
+    """
     if not isinstance(record, VectorRecord):
         yield range(record.shape[2]), record.weights[place]
         return
     for queries, keys, weights in record.blocks(place):
-        over_all = torch.nn.functional.pad(weights, (keys.start, record.shape[3] - keys.stop))
-        yield range(queries.start, queries.stop), over_all
+        yield range(queries.start, queries.stop), torch.nn.functional.pad(weights, (keys.start, 0))
 
 
 def weight_blobs(record: AttentionRecord, form: Form) -> tuple[dict[str, Any], OnDemand]:
@@ -270,6 +272,7 @@ def largest_of_rows(
     The largest `kept` of a row are in those `kept` of its chunks whose own largest are largest, so that only these are
     looked through.
     """
+    weights = torch.nn.functional.pad(weights, (0, max(kept - weights.shape[2], 0)))
     heads, rows, keys = weights.shape
     if keys < SPARSE * CHUNK * kept:
         values, positions = weights.topk(kept, dim=-1)
