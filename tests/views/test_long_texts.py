@@ -80,6 +80,21 @@ def test_pooled_maps_and_figures_are_those_of_all_weights(back, special):
     assert frame["query"].to_list() == (1 + largest.argmax(-1) // 300).flatten().tolist()
 
 
+def test_large_blocks_have_the_mean_of_what_queries_give(monkeypatch):
+    monkeypatch.setattr("attnscope.views.head_statistics.MOST_LARGEST", 2)
+    record = vectors_of(tokens=299)  # the last blocks are smaller
+    view = views.model(record)
+    weights = record.full().weights.numpy()
+    padded = np.pad(weights, ((0, 0), (0, 0), (0, 1), (0, 1))).reshape(2, 3, 100, 3, 100, 3)
+    means = padded.sum((3, 5)) / np.array([3] * 99 + [2])[:, None]
+    assert view.payload["maps"]["tokens"]["mean"]
+    np.testing.assert_allclose(pixels_of(view, "tokens"), means, atol=4e-3)
+    np.testing.assert_allclose(
+        view.to_frame()["weight"].to_numpy().reshape(2, 3), weights[:, :, 1:].max((2, 3)), atol=1e-5
+    )
+    assert "gives to 3 (columns) together" in view.figure().caption
+
+
 def test_figures_and_roles_of_vectors_are_those_of_the_full_record():
     light = vectors_of()
     found, expected = head_statistics(light), head_statistics(light.full())

@@ -237,10 +237,7 @@ export class HeadWords {
     const { kept } = this.panel.layers.described;
     if (kept !== null) said.push(`each query has its ${kept} largest keys here, all others together take ${share(left.restMass)}`);
     const { layers, left_out: leftOut } = this.panel.layers.described;
-    if (leftOut.length)
-      said.push(
-        `this page has room for the weights of ${layers.length - leftOut.filter((layer) => layers.includes(layer)).length} layers, and not for those of ${listed(leftOut)}`,
-      );
+    if (leftOut.length) said.push(`layers that have no room in this page: ${listed(leftOut)}`);
     // where there is nothing to step through, no control names the layer
     const only = layers.length === 1 ? `Layer ${layers[0]}. ` : "";
     this.panel.frame.said.textContent = `${only}Opacity is the weight, from 0 to 1, on a ${this.panel.frame.get("root", false) ? "square-root" : "linear"} scale.${said.length ? ` ${said.join("; ")}.`.replace(/^ ./, (start) => start.toUpperCase()) : ""}`;

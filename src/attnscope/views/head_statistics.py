@@ -128,18 +128,14 @@ class HeadMeasures:
         nothing = torch.zeros(heads, dtype=torch.float64)
         rows = self.counts.get("entropy", 0)
         received = self.sums.get("received", torch.zeros(heads, self.keys, dtype=torch.float64))
-        found = {name: self.sums.get(name, nothing) / rows for name in ("entropy", "distance") if name in self.shown}
+        of_rows = ["entropy", "distance"] if self.own else ["entropy"]
+        found = {name: self.sums.get(name, nothing) / rows for name in of_rows}
         found |= {name: self.sums.get(name, nothing) / self.counts.get(name, 0) for name in self.offsets}
         found |= {name: received[:, keys].sum(-1) / rows for name, keys in self.sets.items()}
         counts = (received.sum(-1) - received[:, sorted(self.quiet)].sum(-1)).clamp(min=1e-9)
         found |= {f"counted {name}": self.sums.get(f"counted {name}", nothing) / counts for name in self.offsets}
         found["largest"] = nothing if self.largest is None else self.largest
         return {name: values.float() for name, values in found.items()}
-
-    @property
-    def shown(self) -> set[str]:
-        """The figures that there can be of every row."""
-        return {"entropy", "distance"} if self.own else {"entropy"}
 
 
 def _even_blocks(record: AttentionRecord) -> Iterator[tuple[range, Float[Tensor, "one row key"]]]:
@@ -226,6 +222,9 @@ def _best(
 BYTES = 300_000
 """Pixels of all heads together; the more heads, the smaller each picture, and the smaller it is drawn."""
 MOST_SIDE, LEAST_SIDE = 128, 16
+MOST_LARGEST = 16
+"""Beyond blocks of so many tokens a pixel of vectors is no largest weight: among thousands one is always large, and all
+pixels would be dark."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +234,9 @@ class Maps:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     block: tuple[int, int]
-    """Queries and keys of one pixel, which is the largest weight among them."""
+    """Queries and keys of one pixel."""
+    is_mean: bool
+    """Whether a pixel is what its queries give to its keys in the mean, and not the largest weight among them."""
     pixels: Float[Tensor, "layer head row column"]
     pair: Int[Tensor, "layer head two"]
     """The query and the key of the largest weight, by their places, among rows that have a choice; -1 for none."""
@@ -262,6 +263,7 @@ class MapSums:
         layers, heads = len(record.layers), len(record.heads)
         side = min(max(math.isqrt(BYTES // (layers * heads)), LEAST_SIDE), MOST_SIDE)
         self.block = (math.ceil(len(self.rows) / side) or 1, math.ceil(len(self.columns) / side) or 1)
+        self.is_mean = isinstance(record, VectorRecord) and max(self.block) > MOST_LARGEST
         self.free = set(rows_with_choice(record))
         shape = [math.ceil(len(some) / each) for some, each in zip(places, self.block, strict=True)]
         self.pixels = torch.zeros(layers, heads, *shape)
@@ -284,11 +286,16 @@ class MapSums:
         high, wide = self.block
         # every weight is looked at once: pooling by chunks of memory is ten times as fast as pooling by windows
         padded = torch.nn.functional.pad(shown, (0, -shown.shape[2] % wide)) if shown.shape[2] % wide else shown
-        pooled = padded.reshape(*shown.shape[:2], -1, wide).amax(-1)
+        chunks = padded.reshape(*shown.shape[:2], -1, wide)
+        pooled = chunks.amax(-1)
+        given = chunks.sum(-1) if self.is_mean else pooled
         for row in range(first // high, (last - 1) // high + 1):
-            part = pooled[:, max(row * high - first, 0) : (row + 1) * high - first].amax(1)
-            pixels = self.pixels[layer, :, row, : part.shape[1]]
-            torch.maximum(pixels, part, out=pixels)
+            part = given[:, max(row * high - first, 0) : (row + 1) * high - first]
+            pixels = self.pixels[layer, :, row, : part.shape[2]]
+            if self.is_mean:
+                pixels += part.sum(1) / min(high, len(self.rows) - row * high)
+            else:
+                torch.maximum(pixels, part.amax(1), out=pixels)
         bound = [place for place, row in enumerate(kept) if row not in self.free]
         of_row = pooled.amax(-1).index_fill(1, torch.tensor(bound, dtype=torch.long), -1.0)
         weight, row_of_best = of_row.max(-1)
@@ -304,6 +311,7 @@ class MapSums:
             queries=self.queries,
             keys=self.keys,
             block=self.block,
+            is_mean=self.is_mean,
             pixels=self.pixels,
             pair=self.pair.masked_fill(alone.unsqueeze(-1), -1),
             weight=self.weight.masked_fill(alone, torch.nan),
@@ -329,7 +337,8 @@ class ModelScene:
         has_words = any(len(word["places"]) > 1 for side in both for word in side["words"])
         levels = [False, True] if has_words and not isinstance(record, VectorRecord) else [False]
         shows = [True, False] if any(side["special"] or side["sinks"] for side in both) else [True]
-        maps, measures = {}, [HeadMeasures(record) for _ in record.layers]
+        maps: dict[str, Maps] = {}
+        measures = [HeadMeasures(record) for _ in record.layers]
         for words in levels:
             merged, level = (record.words(), "words") if words else (record, "tokens")
             sums = {
@@ -361,6 +370,7 @@ class ModelScene:
                 name: {
                     "shape": list(maps.pixels.shape[2:]),
                     "block": list(maps.block),
+                    "mean": maps.is_mean,
                     "units": [len(maps.queries), len(maps.keys)],
                     "pair": pack_array(maps.pair.numpy()),
                     "weight": pack_array(maps.weight.numpy()),

@@ -193,7 +193,10 @@ class ModelGrid {
     const [down, across] = shown.shape.map((blocks, axis) => Math.ceil(shown.units[axis] / Math.max(Math.min(blocks, pixels), 1)));
     const unit = shown.name.startsWith("words") ? "word" : "token";
     const many = (count) => (count === 1 ? `one ${unit}` : `${count} ${unit}s`);
-    const pixel = down * across === 1 ? `one pixel is one weight` : `one pixel is the largest weight from ${many(down)} to ${many(across)}`;
+    const largest =
+      down * across === 1 ? `one pixel is one weight` : `one pixel is the largest weight from ${many(down)} to ${many(across)}`;
+    const [high, wide] = shown.block;
+    const pixel = shown.mean ? `one pixel is what each of ${many(high)} gives to ${many(wide)} together, in the mean` : largest;
     this.weightKey.textContent = `weight, ${frame.get("root", false) ? "square-root" : "linear"} scale; ${pixel}; rows are the ${unit}s that attend, columns those attended to`;
     this.barKey.textContent = `bars: ${statistic.title.toLowerCase()} of each map, whose width is ${short(this.largest)}${unitAfter(statistic)}; at layers and heads its mean`;
     const said = [
@@ -203,7 +206,8 @@ class ModelGrid {
     else if (shown.hidden > 1e-6) said.push(`Tokens that are hidden take ${percent(shown.hidden)} of the attention.`);
     const { kept, left_out: leftOut } = this.payload.weights;
     if (kept !== null) said.push(`The maps are of all weights; enlarged, each query has its ${kept} largest keys.`);
-    if (leftOut.length) said.push(`Layers ${listed(leftOut)} have no room in this page to be enlarged.`);
+    if (leftOut.length)
+      said.push(`Heads of these layers cannot be enlarged, as their weights have no room in this page: ${listed(leftOut)}.`);
     frame.said.textContent = said.join(" ");
     const places = this.layers.flatMap((_, layer) => this.heads.map((_, head) => [layer, head]));
     const [layer, head] = places.reduce((best, place) => (this.value(...place) > this.value(...best) ? place : best));

@@ -55,7 +55,8 @@ def model(
 ) -> View:
     """All heads of a model on one text: layers down, heads across, each a picture of its attention map.
 
-    A pixel is a weight, or in a long text the largest weight of a block of tokens. Layers and heads can be sorted by
+    A pixel is a weight, or in a long text the largest weight of a block of tokens; of a record of vectors, in blocks of
+    more than 16 tokens, what each of them gives to the other block in the mean. Layers and heads can be sorted by
     what each head does on this text; a click shows the head with its tokens, in place.
 
     Args:
@@ -255,6 +256,8 @@ def _caption(record: AttentionRecord, maps: Maps, state: Mapping[str, Any], name
     pixel = (
         f"one pixel is the weight from one of the {units} (row) to another (column)"
         if across == down == 1
+        else f"one pixel is what each of {down} {units} (rows) gives to {across} (columns) together, in the mean"
+        if maps.is_mean
         else f"one pixel is the largest weight from {down} {units} (rows) to {across} (columns)"
     )
     parts = [f"Attention maps of {len(record.layers)} layers (down) and {len(record.heads)} heads (across): {pixel},"]

@@ -65,6 +65,8 @@ interface HeadStatistic {
 interface DescribedMaps {
   shape: [number, number];
   block: [number, number];
+  /** Whether a pixel is what its queries give to its keys in the mean, and not the largest weight. */
+  mean: boolean;
   units: [number, number];
   pair: Packed;
   weight: Packed;
