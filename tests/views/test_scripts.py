@@ -28,6 +28,7 @@ SHARED = {
     "frame",
     "host",
     "notebook",
+    "text_document",
     "units",
     "view_model",
     "weights",

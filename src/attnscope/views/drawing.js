@@ -113,7 +113,7 @@ export function scaleOf(scores, quiet) {
   const others = scores.filter((score, place) => Number.isFinite(score) && !quiet[place]);
   const counted = others.some(Boolean) ? others : finite;
   const end = counted.reduce((most, score) => Math.max(most, Math.abs(score)), 0);
-  const least = Math.min(...counted);
+  const least = counted.reduce((least, score) => Math.min(least, score), Infinity);
   if (counted.length < 2 || !(least > end / 2) || finite.some((score) => score < 0)) return { start: 0, end };
   return { start: least, end: Math.max(end, least * (1 + LEAST_SPAN)) };
 }

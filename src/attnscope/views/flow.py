@@ -7,11 +7,12 @@ import numpy as np
 from ..attribution.flow import FlowGraph
 from ..attribution.heads import Heads, pooled_maps, square_weights, with_residual
 from ..errors import BadInput
-from ..record import AttentionRecord
+from ..record import AttentionRecord, VectorRecord
 from ..record.schema import checked
 from .choices import pick_one, position
 from .flow_figure import flow_figure
 from .flow_scene import FlowScene, flow_scores, most_reached
+from .record_view import with_few_weights
 from .sides import readout_places, sides_of, title_of
 from .view import View
 from .weights import deflate
@@ -56,6 +57,12 @@ def flow(
         heads: How heads become one map: "mean", "max", one head, or the mean over some.
         residual: The share r of the residual connection.
     """
+    record = with_few_weights(record)
+    if isinstance(record, VectorRecord):
+        raise BadInput(
+            f"The flow view draws all weights of a text, and {len(record.key_tokens):,} tokens are too many for it:"
+            " views.scores(attnscope.rollout(record), record=record) shows how much of each token gets through."
+        )
     weights = square_weights(record).double()
     if record.pooled and heads not in ("mean", 0):
         raise BadInput("This record holds only the mean over heads: leave heads at 'mean', or take it with all heads.")

@@ -2,8 +2,8 @@
 
 import { colours, element, sharp } from "./drawing.js";
 import { Frame, headChips, recordControls } from "./frame.js";
-import { HeadWords, drawLines, fadedShare, lineAt, linesOf, panelHeight, strongest } from "./head_lines.js";
-import { TokenList, placesHolding, unitsOf } from "./units.js";
+import { HeadWords, LinesByRow, drawLines, fadedShare, inBands, lineAt, linesOf, panelHeight, strongest } from "./head_lines.js";
+import { LONG_LIST, TokenList, eachIn, loudest, placesHolding, unitsOf } from "./units.js";
 import { Layers } from "./weights.js";
 
 // ---- Tokens left and right, a line for each weight between them: the body of the head view, wherever it stands.
@@ -19,6 +19,8 @@ const MOST_LINES = 4000;
 export class HeadPanel {
   #hover = null;
   #scene = null;
+  /** Sums of weights that were asked for, until the next draw. @type {Map<string, Float32Array[]>} */
+  #sums = new Map();
 
   /** @param {import("./frame.js").Frame} frame @param {HeadPayload} payload @param {import("./weights.js").Layers} layers */
   constructor(frame, payload, layers) {
@@ -67,6 +69,7 @@ export class HeadPanel {
     frame.listKey("n p", "next and previous token");
     frame.listKey("Enter", "pin the token, or release it; with Shift, add it");
     frame.key("Escape", "release all", () => frame.set({ queries: [], keys: [] }));
+    frame.key("g", "go to where the token that is looked at has its largest weight", () => this.#goToLargest());
   }
 
   /** The heads that are shown, by their places. */
@@ -86,7 +89,9 @@ export class HeadPanel {
   async draw() {
     const { frame, payload, layers } = this;
     const described = layers.described;
-    const layer = await layers.layer(Math.max(described.layers.indexOf(frame.get("layer")), 0));
+    const place = Math.max(described.layers.indexOf(frame.get("layer")), 0);
+    if (this.#isLeftOut(described.layers[place])) return;
+    const layer = await layers.layer(place);
     const palette = colours(frame.el);
     // read once for each draw: a style that is read while painting costs more than the painting
     this.palette = { categorical: palette.categorical, text: palette.read("text"), focus: palette.read("focus") };
@@ -115,9 +120,25 @@ export class HeadPanel {
       opacity: (weight) => this.#opacity(weight),
       between: allowed,
     };
-    this.found = linesOf(layer, this.heads(), given);
+    const found = linesOf(layer, this.heads(), given);
+    const quiet = [queries, keys].some(({ units, shown }) => shown.some((unit) => units[unit].special || units[unit].sink));
+    const best = found.lines.reduce((best, line) => (line.weight > (best?.weight ?? 0) ? line : best), null);
+    const [begin, end] = [queries, keys].map(({ shown }, side) => new LinesByRow(found.lines, side ? "key" : "query", shown.length));
+    this.found = { ...found, best, hasQuiet: quiet, begin, end };
+    this.#sums = new Map();
     this.#layOut();
     this.paint();
+  }
+
+  /** Says so where the weights of a layer had no room. @param {number} layer its number */
+  #isLeftOut(layer) {
+    const without = this.layers.described.left_out.includes(layer);
+    this.node.hidden = without;
+    if (!without) return false;
+    this.found = null;
+    this.frame.said.textContent = `The weights of layer ${layer} have no room in this page: views.head(record, layer=${layer}) shows them.`;
+    this.frame.summary.textContent = this.frame.said.textContent;
+    return true;
   }
 
   #layOut() {
@@ -162,15 +183,23 @@ export class HeadPanel {
     const active = this.#active();
     const { height, middle } = this.size;
     const top = this.area.scrollTop;
+    const [first, last] = [Math.floor(top / ROW), Math.ceil((top + height) / ROW)];
     const visible = (row) => row * ROW + ROW > top && row * ROW < top + height;
+    for (const { list } of Object.values(this.columns)) list.show(first, last);
     const [fromQuery, fromKey] = [new Set(active?.queries), new Set(active?.keys)];
+    const { lines, begin, end } = this.found;
     const chosen = active
-      ? this.found.lines.filter(({ query, key }) => (!fromQuery.size || fromQuery.has(query)) && (!fromKey.size || fromKey.has(key)))
-      : this.found.lines;
+      ? lines.filter(({ query, key }) => (!fromQuery.size || fromQuery.has(query)) && (!fromKey.size || fromKey.has(key)))
+      : lines;
+    // of all lines only those at rows in sight are looked at: a long text has hundreds of thousands
+    const span = (some) => some.between(Math.min(first, some.starts.length - 1), Math.min(last, some.starts.length - 1));
+    const coming = () => span(end).filter(({ query }) => query < first || query >= last);
+    // and of a long text those that begin there: what comes from thousands of rows elsewhere would be one curtain
+    const near = active ? chosen : [...span(begin), ...(this.size.rows > LONG_LIST ? [] : coming())];
     const quiet = (side, row) => this.columns[side].units[this.columns[side].shown[row]].quiet;
     const rests = ({ query, key }) => !active && (quiet("queries", query) || quiet("keys", key));
     // of special tokens and sinks the lines that leave the part in sight are no reading of it: hundreds would run together
-    const inSight = chosen.filter((line) => {
+    const inSight = near.filter((line) => {
       const [from, to] = [visible(line.query), visible(line.key)];
       return (from && to) || ((from || to) && !rests(line));
     });
@@ -200,16 +229,23 @@ export class HeadPanel {
     this.#overview(chosen, top);
   }
 
-  /** The weight between what is looked at on the other side and one row of this side: summed over tokens, by head. */
-  weightsOf(side, others, row) {
+  /** The weight between what is looked at on the other side and every unit of this side: summed over tokens, by head.
+   * @param {string} side queries or keys @param {Iterable<number>} others rows */
+  weightsOf(side, others) {
+    const rows = [...others];
+    const name = `${side} ${rows}`;
+    if (!this.#sums.has(name)) this.#sums.set(name, this.#summed(side, rows));
+    return this.#sums.get(name);
+  }
+
+  #summed(side, others) {
     const { queries, keys } = this.columns;
-    return this.found.grids.map((grid) => {
-      let sum = 0;
-      for (const other of others) {
-        const [query, key] = side === "keys" ? [queries.shown[other], keys.shown[row]] : [queries.shown[row], keys.shown[other]];
-        sum += grid[query * keys.units.length + key];
-      }
-      return sum;
+    const asked = new Set(others.map((other) => keys.shown[other]));
+    return this.found.rows.map((rows) => {
+      const sums = new Float32Array(this.columns[side].units.length);
+      if (side === "keys") for (const other of others) eachIn(rows, queries.shown[other], (key, weight) => (sums[key] += weight));
+      else for (const query of queries.shown) eachIn(rows, query, (key, weight) => (sums[query] += asked.has(key) ? weight : 0));
+      return sums;
     });
   }
 
@@ -222,11 +258,12 @@ export class HeadPanel {
     const top = this.area.scrollTop;
     const heads = this.heads();
     const stripe = Math.min(6, Math.floor(76 / Math.max(heads.length, 1)));
+    const sums = this.weightsOf(side, others);
     context.fillStyle = this.palette.text;
     context.textAlign = side === "keys" ? "left" : "right";
     for (let row = Math.floor(top / ROW); row < shown.length && row * ROW < top + this.size.height; row++) {
       if (own.size && !own.has(row)) continue;
-      const weights = this.weightsOf(side, others, row);
+      const weights = sums.map((of) => of[shown[row]]);
       const mean = weights.reduce((sum, weight) => sum + weight, 0) / weights.length;
       if (mean < 0.0005 && !own.has(row)) continue;
       const middle = row * ROW + ROW / 2 - top;
@@ -252,12 +289,14 @@ export class HeadPanel {
     const context = sharp(this.strip, STRIP, height);
     const received = new Float32Array(rows);
     for (const { key, weight } of lines) received[key] += weight;
-    const most = Math.max(...received, 1e-9);
+    // more rows than pixels: each pixel has the most attended to of those that fall on it
+    const bands = inBands(received, Math.floor(height));
+    const most = bands.reduce((most, mass) => Math.max(most, mass), 1e-9);
     context.fillStyle = this.palette.text;
-    for (let row = 0; row < rows; row++) {
-      context.globalAlpha = Math.sqrt(received[row] / most);
-      context.fillRect(4, (row / rows) * height, STRIP - 8, Math.max(height / rows, 1));
-    }
+    bands.forEach((mass, band) => {
+      context.globalAlpha = Math.sqrt(mass / most);
+      context.fillRect(4, (band / bands.length) * height, STRIP - 8, Math.max(height / bands.length, 1));
+    });
     context.globalAlpha = 1;
     context.strokeStyle = this.palette.focus;
     context.strokeRect(1.5, (top / (rows * ROW)) * height + 0.5, STRIP - 3, Math.max((height / (rows * ROW)) * height - 1, 4));
@@ -296,6 +335,17 @@ export class HeadPanel {
       `Layer ${layer}, ${this.words.headName(line.head)}: ${this.words.exactly(place, [line.query], [line.key])}`,
     ]);
     return undefined;
+  }
+
+  /** Scrolls to the row of the other side that has most of what is looked at: in a long text it is far away. */
+  #goToLargest() {
+    const active = this.found && this.#active();
+    if (!active) return;
+    const [own, other] = active.queries.length ? ["queries", "keys"] : ["keys", "queries"];
+    const sums = this.weightsOf(other, active[own]);
+    const means = Float32Array.from(this.columns[other].shown, (unit) => sums.reduce((sum, weights) => sum + weights[unit], 0));
+    const [row] = loudest(means, 1);
+    this.area.scrollTop = row * ROW + ROW / 2 - this.size.height / 2;
   }
 
   #pin(side, row, more) {

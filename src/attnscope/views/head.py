@@ -10,17 +10,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..record import AttentionRecord
+from ..record import AttentionRecord, VectorRecord
 from ..record.schema import checked
+from ..record.vectors import rows as rows_of
 from ..statistics.sinks import sinks_of
 from .choices import pick_one
 from .palette import CATEGORICAL
 from .printing import COLUMN, INK, QUIET, Ink, Plot, draw_lines, drawn_figure, fit_text, text_width
-from .record_view import record_view
+from .record_view import layers_with_room, record_view, with_few_weights
 from .sides import (
     MOST_UNITS,
     UNFOLDED,
     Unit,
+    check_fits,
     check_in_sight,
     in_sight,
     quoted_texts,
@@ -32,6 +34,8 @@ from .view import View
 
 LINES = 4
 """Lines for each token with which the view opens: enough to see patterns, few enough to follow one."""
+SAMPLED = 64
+"""Queries of a long text by which its threshold is chosen."""
 STEP, LARGEST = 0.005, 0.5
 """The steps and the end of the slider of the threshold."""
 
@@ -63,13 +67,15 @@ def head(
         sentence_b_start: The first token of the second sentence of a pair, where the record does not tell.
         size_budget: Bytes that the saved page may take: the more, the more exact; where all weights do not fit, the
             largest of each row stay and the rest is one mass.
-        keys_per_query: How many of the largest weights of each row stay, whatever the budget.
+        keys_per_query: How many of the largest weights of each row stay, whatever the budget; of a record of vectors
+            as far as the budget, 12 MB by default, allows.
     """
     if layer is not None and include_layers is None:
         include_layers = [record.layers.index(pick_one(layer, record.layers, "layer"))]
         layer = None
-    shown = record.select(include_layers, include_heads)
-    sides = sides_of(shown, sentence_b_start)
+    chosen = with_few_weights(record).select(include_layers, include_heads)
+    sides = sides_of(chosen, sentence_b_start)
+    shown = layers_with_room(chosen, sides, size_budget, keys_per_query)
     return record_view(
         "head",
         shown,
@@ -80,6 +86,7 @@ def head(
         keys_per_query=keys_per_query,
         draw=partial(head_figure, shown, sides),
         opening={"threshold": opening_threshold(shown, layer)},
+        left_out=[number for number in chosen.layers if number not in shown.layers],
     )
 
 
@@ -88,8 +95,14 @@ def opening_threshold(record: AttentionRecord, layer: int | None) -> float:
     place = record.layers.index(pick_one(layer, record.layers, "layer"))
     quiet = {*sinks_of(record), *(position for position, special in enumerate(record.key_special) if special)}
     keys = [position for position in range(len(record.key_tokens)) if position not in quiet]
-    weights = record.weights[place][..., keys].flatten()
-    wanted = LINES * len(record.query_tokens)
+    queries = range(len(record.query_tokens))
+    if isinstance(record, VectorRecord):
+        queries = queries[:: max(len(queries) // SAMPLED, 1)]
+        every = rows_of(record.layer(place), queries)
+    else:
+        every = record.weights[place]
+    weights = every[..., keys].flatten()
+    wanted = LINES * len(queries)
     if wanted >= len(weights):
         return 0.0
     least = float(torch.topk(weights, wanted).values[-1])
@@ -262,6 +275,8 @@ def head_figure(
     record: AttentionRecord, sides: Mapping[str, Any], state: Mapping[str, Any], width: int | float | None = None
 ) -> Plot:
     """The lines of the selected layer and heads, each as opaque as its weight."""
+    if isinstance(record, VectorRecord):
+        check_fits(max(record.shape[2:]), "tokens in a column")
     scene = HeadScene.of(record, sides, state)
     places, marks = zip(*map(_heights, scene.gaps), strict=True)
     rows = max(side[-1] for side in places)

@@ -1,7 +1,7 @@
 // The lines of the head view: which there are, where they run, and which one the pointer is on.
 
 import { exact, percent, thousands } from "./drawing.js";
-import { unitGrid, unitRest } from "./units.js";
+import { LONG_LIST, eachIn, loudest, unitRest, unitRows } from "./units.js";
 
 /** What no screen shows: a line as faint as one step of its opacity. */
 const FAINTEST = 1 / 255;
@@ -26,22 +26,23 @@ export const fadedShare = (rows) => FADED * Math.min(1, FADED_ROWS / rows);
  * @param {import("./weights.js").Layer} layer @param {number[]} heads their places
  * @param {{shape: [number, number, number], queries: import("./units.js").Unit[], keys: import("./units.js").Unit[], shownQueries: number[], shownKeys: number[], masked: Set<number>, threshold: number, opacity: (weight: number) => number, between: (query: import("./units.js").Unit, key: import("./units.js").Unit) => boolean}} given */
 export function linesOf(layer, heads, { shape, queries, keys, shownQueries, shownKeys, masked, threshold, opacity, between }) {
-  const grids = heads.map((head) => unitGrid(layer.values, head, shape, queries, keys, masked));
+  const rows = heads.map((head) => unitRows(layer, head, shape, queries, keys, masked));
   const rests = heads.map((head) => unitRest(layer.rest, head, shape[1], queries, masked));
+  const columnOf = new Int32Array(keys.length).fill(-1);
+  shownKeys.forEach((key, column) => (columnOf[key] = column));
   const lines = [];
   const left = { below: 0, belowMass: 0, faint: 0, faintMass: 0, hiddenMass: 0, restMass: 0, mass: 0 };
-  grids.forEach((grid, place) => {
+  rows.forEach((some, place) => {
     shownQueries.forEach((query, row) => {
       let [seen, sum] = [0, 0];
-      for (let key = 0; key < keys.length; key++) sum += grid[query * keys.length + key];
-      shownKeys.forEach((key, column) => {
-        const weight = grid[query * keys.length + key];
-        if (!between(queries[query], keys[key])) return;
+      eachIn(some, query, (key, weight) => {
+        sum += weight;
+        if (columnOf[key] < 0 || !between(queries[query], keys[key])) return;
         seen += weight;
         if (weight < threshold) {
           left.below += weight > 0 ? 1 : 0;
           left.belowMass += weight;
-        } else if (opacity(weight) >= FAINTEST) lines.push({ query: row, key: column, head: heads[place], weight });
+        } else if (opacity(weight) >= FAINTEST) lines.push({ query: row, key: columnOf[key], head: heads[place], weight });
         else {
           left.faint += weight > 0 ? 1 : 0;
           left.faintMass += weight;
@@ -52,7 +53,37 @@ export function linesOf(layer, heads, { shape, queries, keys, shownQueries, show
       left.mass += sum + (rests[place] ? rests[place][query] : 0);
     });
   });
-  return { lines, left, grids };
+  return { lines, left, rows };
+}
+
+/** Lines by the row they begin or end at, so that those in sight are found without a look at all others. */
+export class LinesByRow {
+  /** @param {Line[]} lines @param {"query" | "key"} side @param {number} rows */
+  constructor(lines, side, rows) {
+    this.lines = lines;
+    this.starts = new Int32Array(rows + 1);
+    this.order = new Int32Array(lines.length);
+    for (const line of lines) this.starts[line[side] + 1]++;
+    for (let row = 0; row < rows; row++) this.starts[row + 1] += this.starts[row];
+    const next = this.starts.slice();
+    lines.forEach((line, place) => (this.order[next[line[side]]++] = place));
+  }
+
+  /** The lines of rows from one up to another. @param {number} from @param {number} to */
+  between(from, to) {
+    return Array.from(this.order.subarray(this.starts[from], this.starts[to]), (place) => this.lines[place]);
+  }
+}
+
+/** The largest of figures in each of some bands that share them evenly. @param {Float32Array} figures @param {number} bands */
+export function inBands(figures, bands) {
+  if (figures.length <= bands) return figures;
+  const found = new Float32Array(bands);
+  figures.forEach((figure, place) => {
+    const band = Math.floor((place * bands) / figures.length);
+    if (figure > found[band]) found[band] = figure;
+  });
+  return found;
 }
 
 /** Draws lines between two columns, the strongest at once, the others frame by frame beneath them while they are wanted.
@@ -94,6 +125,15 @@ export function strongest(lines, most) {
   return lines.filter(({ weight }) => weight >= limit).slice(0, most);
 }
 
+/** Numbers as spans: 1–3, 7. @param {number[]} numbers in their order */
+export function listed(numbers) {
+  const spans = [];
+  for (const number of numbers)
+    if (spans.length && spans.at(-1)[1] === number - 1) spans.at(-1)[1] = number;
+    else spans.push([number, number]);
+  return spans.map(([first, last]) => (first === last ? String(first) : `${first}–${last}`)).join(", ");
+}
+
 // ---- What the head view says: of a token, of a pair, of all that is not drawn, and as a table.
 
 /** The words of a panel: they read what it shows and change nothing. */
@@ -120,15 +160,12 @@ export class HeadWords {
       return lines;
     }
     const column = side === "queries" ? keys : queries;
-    const means = column.shown.map((_, other) => [
-      other,
-      this.panel.weightsOf(side === "queries" ? "keys" : "queries", [row], other).reduce((sum, weight) => sum + weight, 0) /
-        this.panel.heads().length,
-    ]);
-    const best = means
-      .sort(([, one], [, other]) => other - one)
-      .slice(0, 3)
-      .map(([other, weight]) => `“${column.units[column.shown[other]].text}” ${weight.toFixed(3)}`);
+    const sums = this.panel.weightsOf(side === "queries" ? "keys" : "queries", [row]);
+    const mean = (unit) => sums.reduce((sum, weights) => sum + weights[unit], 0) / sums.length;
+    const means = Float32Array.from(column.shown, mean);
+    const best = loudest(means, 3)
+      .sort((one, other) => means[other] - means[one])
+      .map((other) => `“${column.units[column.shown[other]].text}” ${means[other].toFixed(3)}`);
     const heads = this.panel.heads().length === 1 ? this.headName(this.panel.heads()[0]) : `mean of ${this.panel.heads().length} heads`;
     return [
       side === "queries" ? `${names(queries, [row])} attends to` : `${names(keys, [row])} is attended to by`,
@@ -144,14 +181,12 @@ export class HeadWords {
   /** The exact weight between rows, with its rank among the keys of its row; of what did not travel only its limit. */
   exactly(place, from, to) {
     const { queries, keys } = this.panel.columns;
-    const grid = this.panel.found.grids[place];
-    const at = (query, key) => grid[queries.shown[query] * keys.units.length + key];
+    const rows = this.panel.found.rows[place];
     let [sum, error, missing] = [0, 0, 0];
     for (const query of from)
       for (const key of to) {
-        const value = at(query, keys.shown[key]);
+        eachIn(rows, queries.shown[query], (unit, weight) => (sum += unit === keys.shown[key] ? weight : 0));
         const off = this.errorOf(this.panel.heads()[place], queries.units[queries.shown[query]], keys.units[keys.shown[key]]);
-        sum += value;
         error += off.error;
         missing += off.missing;
       }
@@ -160,18 +195,19 @@ export class HeadWords {
     const told = `${missing ? "at least " : ""}${exact(sum, error)}`;
     if (from.length > 1 || to.length > 1) return `${told} in sum`;
     if (missing) return told;
-    const rank = 1 + keys.units.filter((_, key) => at(from[0], key) > sum).length;
+    let rank = 1;
+    eachIn(rows, queries.shown[from[0]], (_, weight) => (rank += weight > sum ? 1 : 0));
     return `${told}, rank ${rank} of ${keys.units.length}`;
   }
 
   /** How far the weight between two units may be off, and how many weights of tokens in it did not travel. */
   errorOf(head, query, key) {
-    const { shape, kept } = this.panel.layers.described;
+    const { kept } = this.panel.layers.described;
     const asked = query.places.filter((place) => !this.panel.masked.has(place));
     let [error, missing] = [0, 0];
     for (const from of asked)
       for (const to of key.places) {
-        const value = this.panel.layer.values[(head * shape[1] + from) * shape[2] + to];
+        const value = this.panel.layer.at(head, from, to);
         error += this.panel.layer.error(head, from, value) / asked.length;
         missing += kept !== null && value === 0 ? 1 : 0;
       }
@@ -180,16 +216,16 @@ export class HeadWords {
 
   /** What is not drawn, and how much it is. @param {number} faint lines in sight that are left out as the weakest */
   say(faint) {
-    const { left, lines } = this.panel.found;
+    const { left, lines, best, hasQuiet } = this.panel.found;
     const said = [];
     const share = (mass) => percent(left.mass > 0 ? mass / left.mass : 0);
-    const { queries: asking, keys: asked } = this.panel.columns;
-    const quiet = [asking, asked].flatMap(({ units, shown }) => shown.filter((place) => units[place].special || units[place].sink));
     const { rows, height } = this.panel.size;
     const inSight = Math.floor(height / this.panel.rowHeight);
     const beyond = rows > inSight ? ", and drawn only between rows in sight," : "";
-    if (quiet.length) said.push(`lines of special tokens and sinks are faded${beyond} until one of these tokens is looked at`);
-    if (rows > inSight) said.push(`${inSight} of ${rows} rows are in sight: scroll over them, or click the strip of the whole text`);
+    if (hasQuiet) said.push(`lines of special tokens and sinks are faded${beyond} until one of these tokens is looked at`);
+    if (rows > inSight)
+      said.push(`${inSight} of ${thousands(rows)} rows are in sight: scroll over them, or click the strip of the whole text`);
+    if (rows > LONG_LIST) said.push("lines from rows out of sight are drawn while a token that they lead to is looked at");
     if (faint) said.push(`of the lines in sight the ${thousands(this.most)} strongest are drawn, ${thousands(faint)} are not`);
     if (left.faint)
       said.push(`${thousands(left.faint)} lines too faint to be seen are not drawn (${share(left.faintMass)} of the attention)`);
@@ -200,11 +236,11 @@ export class HeadWords {
     if (left.hiddenMass > 1e-6 * left.mass) said.push(`tokens that are hidden take ${share(left.hiddenMass)}`);
     const { kept } = this.panel.layers.described;
     if (kept !== null) said.push(`each query has its ${kept} largest keys here, all others together take ${share(left.restMass)}`);
-    const { layers } = this.panel.layers.described;
+    const { layers, left_out: leftOut } = this.panel.layers.described;
+    if (leftOut.length) said.push(`layers that have no room in this page: ${listed(leftOut)}`);
     // where there is nothing to step through, no control names the layer
     const only = layers.length === 1 ? `Layer ${layers[0]}. ` : "";
     this.panel.frame.said.textContent = `${only}Opacity is the weight, from 0 to 1, on a ${this.panel.frame.get("root", false) ? "square-root" : "linear"} scale.${said.length ? ` ${said.join("; ")}.`.replace(/^ ./, (start) => start.toUpperCase()) : ""}`;
-    const best = lines.reduce((best, line) => (line.weight > (best?.weight ?? 0) ? line : best), null);
     const { queries, keys } = this.panel.columns;
     const words = best
       ? `strongest “${queries.units[queries.shown[best.query]].text}” to “${keys.units[keys.shown[best.key]].text}” ${best.weight.toFixed(3)} in head ${this.panel.layers.described.heads[best.head]}`
@@ -216,13 +252,11 @@ export class HeadWords {
   table(most = 200) {
     const { queries, keys } = this.panel.columns;
     const threshold = this.panel.frame.get("threshold", 0);
+    const inSight = new Set(keys.shown);
     const each = (visit) =>
-      (this.panel.found?.grids ?? []).forEach((grid, place) =>
+      (this.panel.found?.rows ?? []).forEach((rows, place) =>
         queries.shown.forEach((query) =>
-          keys.shown.forEach((key) => {
-            const weight = grid[query * keys.units.length + key];
-            if (weight > 0 && weight >= threshold) visit(weight, query, key, place);
-          }),
+          eachIn(rows, query, (key, weight) => weight > 0 && weight >= threshold && inSight.has(key) && visit(weight, query, key, place)),
         ),
       );
     // a long text has millions: only the largest become rows

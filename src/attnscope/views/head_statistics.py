@@ -1,21 +1,22 @@
 """What can be said of each head from one text alone: how wide, how far and where to it looks, and a role in words."""
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Float, Float64, Int, UInt8
 from torch import Tensor
 
-from ..record import AttentionRecord, readable
+from ..record import AttentionRecord, VectorRecord, readable
 from ..statistics.sinks import sinks_of
 from .sides import in_sight, token_texts, units_of
 from .tables import tidy_table
-from .weights import deflate, pack_array
+from .weights import deflate, pack_array, row_blocks
 
 ROLE_SHARE, ROLE_LIFT = 0.4, 2.0
 """A head is called by a pattern that has this share of its attention, and so many times what chance would give."""
@@ -25,6 +26,8 @@ EVEN = 0.8
 """A head is broad if its rows have this share of the largest entropy that they could have."""
 BROAD, MIXED, ONLY = "broad", "mixed", "only one key"
 
+EVEN_ROWS = 256
+"""Rows of a head that looks everywhere alike, at a time."""
 OFFSETS = {"previous": -1, "next": 1, "same": 0}
 TITLES = {
     "entropy": ("Mean entropy", "nats", "how widely a token spreads its attention"),
@@ -61,47 +64,98 @@ class HeadStatistics:
     """What looking at everything alike would give to each role that is a share of the attention."""
 
 
-def visible_keys(record: AttentionRecord) -> Bool[Tensor, "query key"]:
-    """Which keys each query may attend to; none for a query that attends to nothing."""
-    queries, keys = record.weights.shape[2:]
-    sees = torch.ones(queries, keys, dtype=torch.bool)
-    if record.causal:
-        sees = sees.tril()
-    sees[list(record.masked_queries)] = False
-    return sees
-
-
 def rows_with_choice(record: AttentionRecord) -> list[int]:
     """The queries that have a choice: more than one key. What a row of one key shows says nothing of a head."""
-    return [int(row) for row in (visible_keys(record).sum(-1) > 1).nonzero().flatten()]
+    keys = record.shape[3]
+    seen = (min(row + 1, keys) if record.causal else keys for row in range(record.shape[2]))
+    return [row for row, count in enumerate(seen) if count > 1 and not record.masked_queries[row]]
 
 
 def head_statistics(record: AttentionRecord) -> HeadStatistics:
     """The figures and the role of each head, over the rows that have a choice."""
-    rows = rows_with_choice(record)
-    sees = visible_keys(record)[rows].float()
-    uniform = sees / sees.sum(-1, keepdim=True).clamp(min=1)
-    sets = _key_sets(record)
-    pairs = _pairs(record, rows)
-    quiet = set(sets.get("quiet", []))
-    distances = torch.tensor([[abs(row - key) for key in range(sees.shape[1])] for row in rows]).reshape(sees.shape)
+    measures = [HeadMeasures(record) for _ in record.layers]
+    for place, measure in enumerate(measures):
+        for rows, weights in row_blocks(record, place):
+            measure.add(rows, weights)
+    return _statistics(record, measures)
 
-    def measure_heads(weights: Float[Tensor, "head row key"]) -> dict[str, Float[Tensor, " head"]]:
-        found = {"entropy": -torch.special.xlogy(weights, weights).sum(-1).mean(-1)}
-        if record.stack != "cross":
-            found["distance"] = (weights * distances).sum(-1).mean(-1)
-        found |= {name: weights[:, at, keys].mean(-1) for name, (at, keys) in pairs.items()}
-        found |= {name: weights[..., keys].sum(-1).mean(-1) for name, keys in sets.items()}
-        counts = (weights.sum((-2, -1)) - weights[..., sorted(quiet)].sum((-2, -1))).clamp(min=1e-9)
-        for name, (at, keys) in pairs.items():
-            kept = [place for place, key in enumerate(keys) if key not in quiet]
-            found[f"counted {name}"] = weights[:, at, keys][:, kept].sum(-1) / counts
-        found["largest"] = weights.amax((-2, -1)) if rows else torch.full((len(weights),), torch.nan)
-        return found
 
-    by_layer = [measure_heads(layer[:, rows]) for layer in record.weights]
+class HeadMeasures:
+    """The figures of the heads of one layer, out of sums over its rows, which come some at a time."""
+
+    def __init__(self, record: AttentionRecord) -> None:
+        self.rows = rows_with_choice(record)
+        self.keys = record.shape[3]
+        self.sets = _key_sets(record)
+        self.quiet = set(self.sets.get("quiet", []))
+        own = record.stack != "cross"
+        self.offsets = {name: by for name, by in OFFSETS.items() if own and not (name == "next" and record.causal)}
+        self.own = own
+        self.sums: dict[str, Float64[Tensor, "head *key"]] = {}
+        self.counts: dict[str, int] = {}
+        self.largest: Float[Tensor, " head"] | None = None
+
+    def add(self, rows: range, weights: Float[Tensor, "head row key"]) -> None:
+        """Take the weights of some rows, from the first key on to the last that they see."""
+        kept = self.rows[bisect_left(self.rows, rows.start) : bisect_left(self.rows, rows.stop)]
+        if not kept:
+            self.largest = torch.full((len(weights),), torch.nan) if self.largest is None else self.largest
+            return
+        some = weights if len(kept) == len(rows) else weights[:, [row - rows.start for row in kept]]
+        self._sum("entropy", torch.special.entr(some).sum(-1), len(kept))
+        seen = some.shape[2]
+        self._sum("received", torch.nn.functional.pad(some.sum(1), (0, self.keys - seen)).unsqueeze(1))
+        if self.own:
+            apart = (torch.tensor(kept).unsqueeze(-1) - torch.arange(seen)).abs().float()
+            self._sum("distance", (some * apart).sum(-1))
+        for name, offset in self.offsets.items():
+            pairs = [(place, row + offset) for place, row in enumerate(kept) if 0 <= row + offset < seen]
+            counted = [pair for pair in pairs if pair[1] not in self.quiet]
+            for what, chosen in ((name, pairs), (f"counted {name}", counted)):
+                at, keys = [place for place, _ in chosen], [key for _, key in chosen]
+                self._sum(what, some[:, at, keys], len(chosen))
+        most = some.amax((-2, -1))
+        self.largest = most if self.largest is None else torch.fmax(self.largest, most)
+
+    def _sum(self, name: str, values: Float[Tensor, "head value *key"], count: int = 0) -> None:
+        summed = values.double().sum(1)
+        self.sums[name] = self.sums[name] + summed if name in self.sums else summed
+        self.counts[name] = self.counts.get(name, 0) + count
+
+    def result(self) -> dict[str, Float[Tensor, " head"]]:
+        """Means over the rows, and shares of what counts."""
+        heads = 0 if self.largest is None else len(self.largest)
+        nothing = torch.zeros(heads, dtype=torch.float64)
+        rows = self.counts.get("entropy", 0)
+        received = self.sums.get("received", torch.zeros(heads, self.keys, dtype=torch.float64))
+        of_rows = ["entropy", "distance"] if self.own else ["entropy"]
+        found = {name: self.sums.get(name, nothing) / rows for name in of_rows}
+        found |= {name: self.sums.get(name, nothing) / self.counts.get(name, 0) for name in self.offsets}
+        found |= {name: received[:, keys].sum(-1) / rows for name, keys in self.sets.items()}
+        counts = (received.sum(-1) - received[:, sorted(self.quiet)].sum(-1)).clamp(min=1e-9)
+        found |= {f"counted {name}": self.sums.get(f"counted {name}", nothing) / counts for name in self.offsets}
+        found["largest"] = nothing if self.largest is None else self.largest
+        return {name: values.float() for name, values in found.items()}
+
+
+def _even_blocks(record: AttentionRecord) -> Iterator[tuple[range, Float[Tensor, "one row key"]]]:
+    """The rows of a head that looks at all it sees alike."""
+    queries, keys = record.shape[2:]
+    for first in range(0, queries, EVEN_ROWS):
+        rows = range(first, min(first + EVEN_ROWS, queries))
+        sees = torch.ones(len(rows), keys)
+        if record.causal:
+            sees = sees.tril(first)
+        yield rows, (sees / sees.sum(-1, keepdim=True)).unsqueeze(0)
+
+
+def _statistics(record: AttentionRecord, measured: Sequence[HeadMeasures]) -> HeadStatistics:
+    by_layer = [measure.result() for measure in measured]
     measures = {name: torch.stack([layer[name] for layer in by_layer]) for name in by_layer[0]}
-    alike = {name: float(value) for name, value in measure_heads(uniform.unsqueeze(0)).items()}
+    even = HeadMeasures(record)
+    for rows, weights in _even_blocks(record):
+        even.add(rows, weights)
+    alike = {name: float(value) for name, value in even.result().items()}
     roles, shares = _roles(measures, alike)
     return HeadStatistics(
         figures={name: measures[name] for name in TITLES if name in measures},
@@ -112,20 +166,6 @@ def head_statistics(record: AttentionRecord) -> HeadStatistics:
             **{words: alike[name] for name, words in SINKS.items() if name in measures},
         },
     )
-
-
-def _pairs(record: AttentionRecord, rows: list[int]) -> dict[str, tuple[list[int], list[int]]]:
-    """For each fixed offset the rows (by their places) that have such a key, and those keys."""
-    if record.stack == "cross":
-        return {}
-    count = len(record.key_tokens)
-    found = {}
-    for name, offset in OFFSETS.items():
-        if name == "next" and record.causal:
-            continue
-        pairs = [(place, row + offset) for place, row in enumerate(rows) if 0 <= row + offset < count]
-        found[name] = ([place for place, _ in pairs], [key for _, key in pairs])
-    return found
 
 
 def _key_sets(record: AttentionRecord) -> dict[str, list[int]]:
@@ -182,6 +222,9 @@ def _best(
 BYTES = 300_000
 """Pixels of all heads together; the more heads, the smaller each picture, and the smaller it is drawn."""
 MOST_SIDE, LEAST_SIDE = 128, 16
+MOST_LARGEST = 16
+"""Beyond blocks of so many tokens a pixel of vectors is no largest weight: among thousands one is always large, and all
+pixels would be dark."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +234,9 @@ class Maps:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     block: tuple[int, int]
-    """Queries and keys of one pixel, which is the largest weight among them."""
+    """Queries and keys of one pixel."""
+    is_mean: bool
+    """Whether a pixel is what its queries give to its keys in the mean, and not the largest weight among them."""
     pixels: Float[Tensor, "layer head row column"]
     pair: Int[Tensor, "layer head two"]
     """The query and the key of the largest weight, by their places, among rows that have a choice; -1 for none."""
@@ -205,29 +250,73 @@ class Maps:
         return self.pixels.clamp(0, 1).sqrt().mul(255).round().to(torch.uint8)
 
 
-def maps_of(record: AttentionRecord, sides: Mapping[str, Any], *, words: bool, special: bool) -> Maps:
-    """The maps of a record at the level of tokens or words, with or without special tokens and sinks."""
-    texts, places = {}, {}
-    for name in ("queries", "keys"):
-        units = units_of(sides[name], words=words)
-        places[name] = in_sight(units, special=special)
-        texts[name] = tuple(units[place].text for place in places[name])
-    merged = record.words() if words else record
-    rows, columns = places["queries"], places["keys"]
-    side = min(max(math.isqrt(BYTES // (len(record.layers) * len(record.heads))), LEAST_SIDE), MOST_SIDE)
-    block = (math.ceil(len(rows) / side) or 1, math.ceil(len(columns) / side) or 1)
-    free = set(rows_with_choice(merged))
-    found = [_of_layer(layer, rows, columns, block, free) for layer in merged.weights]
-    pixels, pair, weight, shown, mass = (torch.stack(parts) for parts in zip(*found, strict=True))
-    return Maps(
-        queries=texts["queries"],
-        keys=texts["keys"],
-        block=block,
-        pixels=pixels,
-        pair=pair,
-        weight=weight,
-        hidden=float(((mass.sum() - shown.sum()) / mass.sum().clamp(min=1e-9)).clamp(min=0)),
-    )
+class MapSums:
+    """The maps of one choice, out of rows that come layer by layer and some at a time."""
+
+    def __init__(self, record: AttentionRecord, sides: Mapping[str, Any], *, words: bool, special: bool) -> None:
+        texts, places = [], []
+        for name in ("queries", "keys"):
+            units = units_of(sides[name], words=words)
+            places.append(in_sight(units, special=special))
+            texts.append(tuple(units[place].text for place in places[-1]))
+        (self.queries, self.keys), (self.rows, self.columns) = texts, places
+        layers, heads = len(record.layers), len(record.heads)
+        side = min(max(math.isqrt(BYTES // (layers * heads)), LEAST_SIDE), MOST_SIDE)
+        self.block = (math.ceil(len(self.rows) / side) or 1, math.ceil(len(self.columns) / side) or 1)
+        self.is_mean = isinstance(record, VectorRecord) and max(self.block) > MOST_LARGEST
+        self.free = set(rows_with_choice(record))
+        shape = [math.ceil(len(some) / each) for some, each in zip(places, self.block, strict=True)]
+        self.pixels = torch.zeros(layers, heads, *shape)
+        self.pair = torch.full((layers, heads, 2), -1)
+        self.weight = torch.full((layers, heads), -1.0)
+        self.shown_mass = self.mass = 0.0
+
+    def add(self, layer: int, rows: range, weights: Float[Tensor, "head row key"]) -> None:
+        """Take the weights of some rows of a layer, from the first key on to the last that they see."""
+        first, last = bisect_left(self.rows, rows.start), bisect_left(self.rows, rows.stop)
+        kept = self.rows[first:last]
+        of_rows = weights if len(kept) == len(rows) else weights[:, [row - rows.start for row in kept]]
+        seen = weights.shape[2]
+        columns = self.columns[: bisect_left(self.columns, seen)]
+        shown = of_rows if len(columns) == seen else of_rows[..., columns]
+        self.mass += float(of_rows.sum(-1).double().sum())
+        if not shown.numel():
+            return
+        self.shown_mass += float(shown.sum(-1).double().sum())
+        high, wide = self.block
+        # every weight is looked at once: pooling by chunks of memory is ten times as fast as pooling by windows
+        padded = torch.nn.functional.pad(shown, (0, -shown.shape[2] % wide)) if shown.shape[2] % wide else shown
+        chunks = padded.reshape(*shown.shape[:2], -1, wide)
+        pooled = chunks.amax(-1)
+        given = chunks.sum(-1) if self.is_mean else pooled
+        for row in range(first // high, (last - 1) // high + 1):
+            part = given[:, max(row * high - first, 0) : (row + 1) * high - first]
+            pixels = self.pixels[layer, :, row, : part.shape[2]]
+            if self.is_mean:
+                pixels += part.sum(1) / min(high, len(self.rows) - row * high)
+            else:
+                torch.maximum(pixels, part.amax(1), out=pixels)
+        bound = [place for place, row in enumerate(kept) if row not in self.free]
+        of_row = pooled.amax(-1).index_fill(1, torch.tensor(bound, dtype=torch.long), -1.0)
+        weight, row_of_best = of_row.max(-1)
+        for head in (weight > self.weight[layer]).nonzero().flatten().tolist():
+            row = int(row_of_best[head])
+            self.pair[layer, head] = torch.tensor([first + row, int(shown[head, row].argmax())])
+            self.weight[layer, head] = weight[head]
+
+    def result(self) -> Maps:
+        """The maps of all layers."""
+        alone = self.weight < 0
+        return Maps(
+            queries=self.queries,
+            keys=self.keys,
+            block=self.block,
+            is_mean=self.is_mean,
+            pixels=self.pixels,
+            pair=self.pair.masked_fill(alone.unsqueeze(-1), -1),
+            weight=self.weight.masked_fill(alone, torch.nan),
+            hidden=max((self.mass - self.shown_mass) / max(self.mass, 1e-9), 0.0),
+        )
 
 
 @dataclass(frozen=True)
@@ -244,16 +333,27 @@ class ModelScene:
     def of(cls, record: AttentionRecord, sides: Mapping[str, Any]) -> "ModelScene":
         """All that is drawn of a record; a choice that would show the same maps as another is not among them."""
         both = [sides["queries"], sides["keys"]]
-        levels = [False, True] if any(len(word["places"]) > 1 for side in both for word in side["words"]) else [False]
+        # words of a record of vectors would be sums of weights that it does without
+        has_words = any(len(word["places"]) > 1 for side in both for word in side["words"])
+        levels = [False, True] if has_words and not isinstance(record, VectorRecord) else [False]
         shows = [True, False] if any(side["special"] or side["sinks"] for side in both) else [True]
-        maps = {
-            ("words" if words else "tokens") + ("" if special else "-quiet"): maps_of(
-                record, sides, words=words, special=special
-            )
-            for words in levels
-            for special in shows
-        }
-        return cls(record, sides, maps, head_statistics(record))
+        maps: dict[str, Maps] = {}
+        measures = [HeadMeasures(record) for _ in record.layers]
+        for words in levels:
+            merged, level = (record.words(), "words") if words else (record, "tokens")
+            sums = {
+                level + ("" if special else "-quiet"): MapSums(merged, sides, words=words, special=special)
+                for special in shows
+            }
+            # one pass over the weights for all that is drawn of them: of vectors they are computed on the way
+            for place in range(len(record.layers)):
+                for rows, weights in row_blocks(merged, place):
+                    for one in sums.values():
+                        one.add(place, rows, weights)
+                    if not words:
+                        measures[place].add(rows, weights)
+            maps |= {name: one.result() for name, one in sums.items()}
+        return cls(record, sides, maps, _statistics(record, measures))
 
     def maps_for(self, state: Mapping[str, Any]) -> Maps:
         """The maps that a state chooses, as far as there is something to choose."""
@@ -270,6 +370,7 @@ class ModelScene:
                 name: {
                     "shape": list(maps.pixels.shape[2:]),
                     "block": list(maps.block),
+                    "mean": maps.is_mean,
                     "units": [len(maps.queries), len(maps.keys)],
                     "pair": pack_array(maps.pair.numpy()),
                     "weight": pack_array(maps.weight.numpy()),
@@ -314,28 +415,3 @@ class ModelScene:
     def blobs(self) -> dict[str, bytes]:
         """The bytes of the pictures of each choice."""
         return {name: deflate(maps.code.numpy()) for name, maps in self.maps.items()}
-
-
-def _of_layer(
-    layer: Float[Tensor, "head query key"], rows: list[int], columns: list[int], block: tuple[int, int], free: set[int]
-) -> tuple[Tensor, ...]:
-    """Pixels, strongest pairs with their weights, and how much of the rows' attention is shown and there is."""
-    heads = len(layer)
-    of_rows = layer if len(rows) == layer.shape[1] else layer[:, rows]
-    weights = of_rows if len(columns) == layer.shape[2] else of_rows[..., columns]
-    if not weights.numel():
-        nothing = torch.full((heads, 2), -1), torch.full((heads,), torch.nan)
-        return weights, *nothing, torch.tensor(0.0), of_rows.sum()
-    pixels = torch.nn.functional.max_pool2d(weights, block, block, ceil_mode=True)
-    bound = [place for place, row in enumerate(rows) if row not in free]
-    chosen = weights.index_fill(1, torch.tensor(bound, dtype=torch.long), -1.0) if bound else weights
-    weight, place = chosen.flatten(1).max(-1)
-    pair = torch.stack([place // len(columns), place % len(columns)], -1)
-    alone = weight < 0
-    return (
-        pixels,
-        pair.masked_fill(alone.unsqueeze(-1), -1),
-        weight.masked_fill(alone, torch.nan),
-        weights.sum(),
-        of_rows.sum(),
-    )

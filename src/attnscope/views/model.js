@@ -3,6 +3,7 @@
 import { at, colours, drawScale, element, movedPlace, percent, pointedPlace, sharp, short, written } from "./drawing.js";
 import { Frame, headChips, nextHead, recordControls } from "./frame.js";
 import { HeadPanel } from "./head.js";
+import { listed } from "./head_lines.js";
 import { ModelHeaders, Thumbnails, colourTable, isShare, pictures, sideFor, sortedPlaces, unitAfter, weightOf } from "./model_maps.js";
 import { unitsOf } from "./units.js";
 import { Layers } from "./weights.js";
@@ -192,7 +193,10 @@ class ModelGrid {
     const [down, across] = shown.shape.map((blocks, axis) => Math.ceil(shown.units[axis] / Math.max(Math.min(blocks, pixels), 1)));
     const unit = shown.name.startsWith("words") ? "word" : "token";
     const many = (count) => (count === 1 ? `one ${unit}` : `${count} ${unit}s`);
-    const pixel = down * across === 1 ? `one pixel is one weight` : `one pixel is the largest weight from ${many(down)} to ${many(across)}`;
+    const largest =
+      down * across === 1 ? `one pixel is one weight` : `one pixel is the largest weight from ${many(down)} to ${many(across)}`;
+    const [high, wide] = shown.block;
+    const pixel = shown.mean ? `one pixel is what each of ${many(high)} gives to ${many(wide)} together, in the mean` : largest;
     this.weightKey.textContent = `weight, ${frame.get("root", false) ? "square-root" : "linear"} scale; ${pixel}; rows are the ${unit}s that attend, columns those attended to`;
     this.barKey.textContent = `bars: ${statistic.title.toLowerCase()} of each map, whose width is ${short(this.largest)}${unitAfter(statistic)}; at layers and heads its mean`;
     const said = [
@@ -200,8 +204,10 @@ class ModelGrid {
     ];
     if (!shown.shape[0] || !shown.shape[1]) said.push("Every token is special or a sink: nothing is left to draw.");
     else if (shown.hidden > 1e-6) said.push(`Tokens that are hidden take ${percent(shown.hidden)} of the attention.`);
-    const { kept } = this.payload.weights;
+    const { kept, left_out: leftOut } = this.payload.weights;
     if (kept !== null) said.push(`The maps are of all weights; enlarged, each query has its ${kept} largest keys.`);
+    if (leftOut.length)
+      said.push(`Heads of these layers cannot be enlarged, as their weights have no room in this page: ${listed(leftOut)}.`);
     frame.said.textContent = said.join(" ");
     const places = this.layers.flatMap((_, layer) => this.heads.map((_, head) => [layer, head]));
     const [layer, head] = places.reduce((best, place) => (this.value(...place) > this.value(...best) ? place : best));

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import BadInput
-from ..record import AttentionRecord
+from ..record import AttentionRecord, VectorRecord
 from ..record.schema import checked
 from .choices import pick_one
 from .head import head_figure
@@ -32,10 +32,10 @@ from .printing import (
     drawn_figure,
     text_width,
 )
-from .record_view import record_view
+from .record_view import record_view, with_few_weights
 from .sides import check_in_sight, sides_of
 from .view import View
-from .weights import WORST, OnDemand
+from .weights import LONG_BYTES, WORST, OnDemand
 
 LONG = 40
 """Tokens beyond which the maps open on a square-root scale."""
@@ -55,7 +55,8 @@ def model(
 ) -> View:
     """All heads of a model on one text: layers down, heads across, each a picture of its attention map.
 
-    A pixel is a weight, or in a long text the largest weight of a block of tokens. Layers and heads can be sorted by
+    A pixel is a weight, or in a long text the largest weight of a block of tokens; of a record of vectors, in blocks of
+    more than 16 tokens, what each of them gives to the other block in the mean. Layers and heads can be sorted by
     what each head does on this text; a click shows the head with its tokens, in place.
 
     Args:
@@ -66,12 +67,15 @@ def model(
         include_heads: The heads to put into the view; all by default.
         sentence_b_start: The first token of the second sentence of a pair, where the record does not tell.
         size_budget: Bytes that the saved page may take; where all weights are more, the largest of each row stay for
-            the enlarged heads. The pictures are of all weights in any case.
+            the enlarged heads. The pictures are of all weights in any case. For a record of vectors it is 12 MB
+            by default, and where that is too little for all layers, the heads of some cannot be enlarged.
         keys_per_query: How many of the largest weights of each row stay, whatever the budget.
     """
     if (layer is None) != (head is None):
         raise BadInput("A head is opened by its layer and its head: give both, or neither to see all heads.")
-    chosen = record.select(include_layers, include_heads)
+    chosen = with_few_weights(record).select(include_layers, include_heads)
+    if isinstance(chosen, VectorRecord):
+        size_budget = LONG_BYTES if size_budget is None else size_budget
     scene = ModelScene.of(chosen, sides_of(chosen, sentence_b_start))
     blobs = scene.blobs()
     room = int(sum(map(len, blobs.values())) * WORST) + 1
@@ -252,6 +256,8 @@ def _caption(record: AttentionRecord, maps: Maps, state: Mapping[str, Any], name
     pixel = (
         f"one pixel is the weight from one of the {units} (row) to another (column)"
         if across == down == 1
+        else f"one pixel is what each of {down} {units} (rows) gives to {across} (columns) together, in the mean"
+        if maps.is_mean
         else f"one pixel is the largest weight from {down} {units} (rows) to {across} (columns)"
     )
     parts = [f"Attention maps of {len(record.layers)} layers (down) and {len(record.heads)} heads (across): {pixel},"]

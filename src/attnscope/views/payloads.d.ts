@@ -44,6 +44,8 @@ interface DescribedWeights {
   rest: number;
   shape: [number, number, number];
   layers: number[];
+  /** Layers whose weights had no room. */
+  left_out: number[];
   heads: number[];
   pooled: string | null;
 }
@@ -63,6 +65,8 @@ interface HeadStatistic {
 interface DescribedMaps {
   shape: [number, number];
   block: [number, number];
+  /** Whether a pixel is what its queries give to its keys in the mean, and not the largest weight. */
+  mean: boolean;
   units: [number, number];
   pair: Packed;
   weight: Packed;
@@ -131,6 +135,8 @@ interface ScoresPayload extends Sides {
   readout: number[] | null;
   trust: string;
   left_out: Record<string, string>;
+  /** The tokens that end a line. */
+  breaks: number[];
 }
 
 interface ImageMethod {

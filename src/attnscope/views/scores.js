@@ -2,12 +2,15 @@
 
 import { colours, drawRamp, element, isBeyond, percent, scaleOf, sharp } from "./drawing.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
+import { LONG_TEXT, ScoresDocument } from "./text_document.js";
 import { ScoreMaps, ScoreRows, groundOf, rankAgreement, rankOf } from "./scores_rows.js";
-import { placesHolding, unitsOf } from "./units.js";
+import { loudest, placesHolding, unitsOf } from "./units.js";
 
 // ---- What the scores view says: numbers and tokens in a sentence, what is shown, what is not, and as a table.
 
 const LONGEST = 60;
+/** Rows of the table of a long text. */
+const MOST_ROWS = 500;
 /** Letters and marks that turn the direction of what follows them. */
 const TURNING = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/;
 
@@ -121,7 +124,7 @@ class ScoresWords {
       said.push(
         `All scores of ${late.join(", ")} are near to each other: ${late.length > 1 ? "their scales begin" : "its scale begins"} at the smallest, not at 0.`,
       );
-    if (rows.tooWide) said.push("Aligned columns do not fit here, so the text runs on.");
+    said.push(...rows.notes);
     const silent = this.#names(asked.filter((place) => !queries.includes(place)));
     if (silent.length)
       said.push(
@@ -140,19 +143,21 @@ class ScoresWords {
         `Special tokens and sinks are hidden; they take ${methods.map(({ method, hidden }) => `${method.name} ${percent(hidden)}`).join(", ")}.`,
       );
     frame.said.textContent = said.join(" ");
-    const best = methods.map(
-      (one) => `${one.method.name}: highest ${quoted(shown[one.scores.indexOf(Math.max(...one.scores))]?.text ?? "")}`,
-    );
+    const highest = (scores) => scores.reduce((best, score, place) => (score > (scores[best] ?? -Infinity) ? place : best), 0);
+    const best = methods.map((one) => `${one.method.name}: highest ${quoted(shown[highest(one.scores)]?.text ?? "")}`);
     frame.summary.textContent = `Scores for ${this.#where()}. ${best.join("; ")}.`;
   }
 
-  /** The rows of the table: every token that is shown under every method. */
+  /** The rows of the table: every token that is shown under every method; of a long text those that score highest. */
   table() {
+    const { shown } = this.panel;
     const methods = this.panel.shownMethods().map((place) => this.panel.data[place]);
+    const places = loudest(methods[0].scores.map(Math.abs), shown.length > LONG_TEXT ? MOST_ROWS : shown.length);
+    const cut = places.length < shown.length ? `: the ${places.length} highest of ${shown.length} by ${methods[0].method.name}` : "";
     return {
-      caption: `Scores for ${this.#where()}`,
+      caption: `Scores for ${this.#where()}${cut}`,
       columns: ["Token", ...methods.map(({ method, own }) => `${method.name}${own ? " (read-out)" : ""}`)],
-      rows: this.panel.shown.map(({ text }, column) => [text, ...methods.map(({ scores, exact }) => figure(scores[column], exact))]),
+      rows: places.map((column) => [shown[column].text, ...methods.map(({ scores, exact }) => figure(scores[column], exact))]),
     };
   }
 }
@@ -173,6 +178,7 @@ export class ScoresPanel {
     this.asks = payload.methods.some(({ map }) => map);
     /** Whether the tokens that ask are those that are asked. */
     this.own = payload.stack !== "cross";
+    /** @type {ScoreRows | ScoresDocument} */
     this.rows = new ScoreRows(this);
     this.picked = element("p", { className: "picked", ariaLive: "polite" });
     this.legend = element("div", { className: "legend quiet" });
@@ -222,11 +228,20 @@ export class ScoresPanel {
     this.layer = layer;
     this.data = this.#measured(found);
     this.palette = colours(frame.el);
+    this.#choose(this.shown.length > LONG_TEXT ? ScoresDocument : ScoreRows);
     this.rows.fill();
     this.rows.paint(this.palette);
     this.#scales();
     this.picked.textContent = this.words.sum();
     this.words.say();
+  }
+
+  /** Rows of methods, or a document where the text is long. @param {typeof ScoreRows | typeof ScoresDocument} Wanted */
+  #choose(Wanted) {
+    if (this.rows instanceof Wanted) return;
+    const made = new Wanted(this);
+    this.rows.node.replaceWith(made.node);
+    this.rows = made;
   }
 
   /** Scores of units, the end of each scale, the agreement with the reference. */
@@ -310,10 +325,11 @@ export function render({ model, el }) {
   const panel = new ScoresPanel(frame, payload);
   if (methods.some(({ rows, map }) => rows || map))
     frame.stepper("Layer", "layer", [...layers, null], (layer) => (layer === null ? "overall" : String(layer)));
-  frame.select("Layout", "layout", [
-    ["aligned", "Aligned where it fits"],
-    ["text", "Running text"],
-  ]);
+  if (keys.texts.length <= LONG_TEXT)
+    frame.select("Layout", "layout", [
+      ["aligned", "Aligned where it fits"],
+      ["text", "Running text"],
+    ]);
   if (methods.length > 1)
     frame.select(
       "Agreement with",

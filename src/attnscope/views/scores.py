@@ -6,7 +6,7 @@ from typing import Any
 from ..attribution import Comparison
 from ..attribution.comparing import REFERENCES
 from ..errors import BadInput
-from ..record import AttentionRecord
+from ..record import AttentionRecord, readable
 from ..record.schema import checked
 from ..record.words import Level, units
 from ..statistics.sinks import DOMINANT
@@ -20,6 +20,8 @@ from .view import View
 ALIGNED_TOKENS = 40
 """Texts up to here open with methods as rows and tokens as columns; longer ones as running text."""
 LAYOUTS = ("aligned", "text")
+LONG = 1500
+"""Tokens beyond which the page is a document, on a square-root scale: a few high scores would leave it blank."""
 
 
 @checked
@@ -38,7 +40,8 @@ def scores(
 
     Every row has its own scale, from 0 to its largest score, because methods count in units of their own; those that
     are shares of one whole (raw, rollout, ...) can be put on a shared one. At the right edge stands the rank
-    agreement with one of the methods, over the tokens that are shown.
+    agreement with one of the methods, over the tokens that are shown. A text of more than 1,500 tokens is a document
+    on the colour of one method, beside a strip of the whole text for each.
 
     Args:
         scores: The scores of one method or several, or a `Comparison`; all of the same tokens.
@@ -71,6 +74,7 @@ def scores(
         "readout": None if methods[0].readout is None else [round(mass, 6) for mass in methods[0].readout.tolist()],
         "trust": sentence,
         "left_out": dict(scores.left_out) if isinstance(scores, Comparison) else {},
+        "breaks": [place for place, text in enumerate(readable(methods[0].scores.tokens)) if "⏎" in text],
     }
     count = len(sides["keys"]["texts"])
     names = [method.name for method in methods]
@@ -81,7 +85,7 @@ def scores(
         "words": False,
         "special": True,
         "threshold": 0.0,
-        "root": False,
+        "root": count > LONG,
         "scale": "each",
         "layout": _one_of(layout, LAYOUTS, "layout") or ("aligned" if count <= ALIGNED_TOKENS else "text"),
         "reference": _one_of(reference, names, "reference") or _reference(methods),

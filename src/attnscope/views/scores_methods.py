@@ -101,6 +101,14 @@ class Method:
         return self.readout[self.sources] @ rows
 
 
+def has_whole_map(scores: TokenScores) -> bool:
+    """Whether a map can be had at once: of a record of vectors it comes row by row."""
+    try:
+        return scores.map is not None
+    except BadInput:
+        return False
+
+
 def methods_of(scores: Scores, record: AttentionRecord | None) -> list[Method]:
     """The methods of the view, checked to be of the same tokens."""
     several = scores.scores if isinstance(scores, Comparison) else scores
@@ -173,7 +181,7 @@ def _readout_in(given: Sequence[TokenScores]) -> Float64[Tensor, " query"] | Non
 def _readouts(method: TokenScores) -> "Iterator[Float64[Tensor, ' query']]":
     layers, queries, keys = *method.size, len(method.tokens)
     quick = layers * queries * keys * keys <= WORK if method.method in SLOW else layers * queries * keys <= ELEMENTS
-    if method.compute_map is None or not layers or not quick:
+    if not layers or not quick or not has_whole_map(method):
         return
     scores = method.scores.detach().double()
     for layer in reversed(range(layers)):

@@ -5,7 +5,7 @@ import { passFocus, stepOf, tokenButton } from "./units.js";
 import { Recent, blob, fromHalves } from "./weights.js";
 
 /** The end of a scale, short. @param {number} value */
-function ending(value) {
+export function ending(value) {
   return value > 0 && value < 0.001 ? value.toExponential(1).replace("-", "−") : short(value);
 }
 
@@ -128,6 +128,11 @@ export class ScoreRows {
     for (const going of ["pointerleave", "focusout"]) this.node.addEventListener(going, () => this.#look(null));
     this.node.addEventListener("click", (event) => this.#pin(this.#at(event), event.shiftKey));
     this.node.addEventListener("keydown", (event) => this.#pressed(event));
+  }
+
+  /** What is said of how the rows stand. */
+  get notes() {
+    return this.tooWide ? ["Aligned columns do not fit here, so the text runs on."] : [];
   }
 
   // ---- making

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..attribution.comparing import rank_agreement
 from ..errors import BadInput
 from .scales import Scale
-from .scores_methods import ELEMENTS, Method
+from .scores_methods import ELEMENTS, Method, has_whole_map
 from .sides import Unit, shown_units, units_holding, units_of
 from .tables import tidy_table, token_column
 from .weights import PAGE_BYTES, WORST, deflate
@@ -62,6 +62,8 @@ def _readout_rows(method: Method) -> Float64[Tensor, "layer key"] | None:
     layers, queries = method.scores.size
     if not method.sources or layers * queries * len(method.own) > ELEMENTS or not method.is_quick(len(method.sources)):
         return None
+    if len(method.sources) > 1 and not has_whole_map(method.scores):
+        return None
     return torch.stack([method.of_readout(layer) for layer in range(layers)])
 
 
@@ -73,6 +75,8 @@ def _why_not(method: Method, size: int, left: int) -> str:
         return f"the map of {method.name} would take long to compute for {len(method.own)} tokens and is left out"
     if size > left:
         return f"the map of {method.name} would take {size / 1e6:.1f} MB and is left out (size_budget)"
+    if not has_whole_map(method.scores):
+        return f"the map of {method.name} comes row by row from a record of vectors and is left out"
     return ""
 
 

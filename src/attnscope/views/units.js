@@ -38,24 +38,46 @@ export function placesHolding(units, tokens) {
 /** Whether a side has words of several tokens, so that there is something to choose. @param {Side} side */
 export const hasPieces = (side) => side.words.some(({ places }) => places.length > 1);
 
+/** The weights of one head between units, row after row: of every key unit, or of those that are named.
+ * @typedef {{starts: Int32Array, keys: ArrayLike<number> | null, weights: ArrayLike<number>}} UnitRows */
+
 /** The weights of one head between units: a word gets the sum of its pieces' and gives their mean.
- * @param {Float32Array} values `[head, query, key]` of tokens @param {number} head @param {[number, number, number]} shape
- * @param {Unit[]} queries @param {Unit[]} keys @param {Set<number>} masked queries that attend to nothing
- * @returns {Float32Array} `[query unit, key unit]` */
-export function unitGrid(values, head, [, tokens, width], queries, keys, masked) {
-  const start = head * tokens * width;
-  if (queries.length === tokens && keys.length === width) return values.subarray(start, start + tokens * width);
-  const grid = new Float32Array(queries.length * keys.length);
-  queries.forEach(({ places }, query) => {
-    const asked = places.filter((place) => !masked.has(place));
-    for (const place of asked) {
-      const row = start + place * width;
-      keys.forEach((key, column) => {
-        for (const from of key.places) grid[query * keys.length + column] += values[row + from] / asked.length;
-      });
+ * @param {{values: Float32Array, places?: Uint16Array | null}} layer of tokens @param {number} head @param {[number, number, number]} shape
+ * @param {Unit[]} queries @param {Unit[]} keys @param {Set<number>} masked queries that attend to nothing @returns {UnitRows} */
+export function unitRows({ values, places = null }, head, [heads, tokens, count], queries, keys, masked) {
+  const width = values.length / (heads * tokens);
+  const first = head * tokens * width;
+  if (queries.length === tokens && keys.length === count) {
+    const end = first + tokens * width;
+    const starts = Int32Array.from({ length: tokens + 1 }, (_, row) => row * width);
+    return { starts, keys: places && places.subarray(first, end), weights: values.subarray(first, end) };
+  }
+  const unitOf = new Int32Array(count);
+  keys.forEach((key, unit) => key.places.forEach((place) => (unitOf[place] = unit)));
+  const [starts, named, weights, sums] = [new Int32Array(queries.length + 1), [], [], new Float32Array(keys.length)];
+  queries.forEach((query, row) => {
+    const [asked, touched] = [query.places.filter((place) => !masked.has(place)), new Set()];
+    for (const place of asked)
+      for (let step = 0; step < width; step++) {
+        const at = first + place * width + step;
+        const unit = unitOf[places ? places[at] : step];
+        sums[unit] += values[at] / asked.length;
+        if (values[at]) touched.add(unit);
+      }
+    for (const unit of touched) {
+      named.push(unit);
+      weights.push(sums[unit]);
+      sums[unit] = 0;
     }
+    starts[row + 1] = named.length;
   });
-  return grid;
+  return { starts, keys: named, weights };
+}
+
+/** Visits the weights of one row: each key unit and its weight. @param {UnitRows} rows @param {number} row @param {(key: number, weight: number) => void} visit */
+export function eachIn({ starts, keys, weights }, row, visit) {
+  const end = starts[row + 1];
+  for (let place = starts[row]; place < end; place++) visit(keys ? keys[place] : place - starts[row], weights[place]);
 }
 
 /** What is beyond the keys that travel, for each query unit. @param {Float32Array | null} rest `[head, query]` of tokens */
@@ -105,10 +127,20 @@ export function pinnedAfter(pinned, places, more) {
   return on ? pinned.filter((place) => !places.includes(place)) : [...pinned, ...places];
 }
 
+/** Lists of more tokens than this have only the rows in sight. */
+export const LONG_LIST = 1000;
+/** Rows that are made above and below them. */
+const AROUND = 16;
+/** Pixels of a row of a column, as the style sheet has it, and around its text. */
+const [ROW, BESIDE] = [24, 28];
+
 /** Tokens in reading order: down a column, or along a text. */
 export class TokenList {
   #units = [];
   #signature = "";
+  #chosen = new Set();
+  /** The rows that are made. */
+  #span = [0, 0];
   /** The token that was read last by key. */
   #place = 0;
   #filling = false;
@@ -144,23 +176,56 @@ export class TokenList {
       units.findIndex(({ places }) => places.at(-1) >= this.#place),
       0,
     );
-    const made = units.map((unit, row) => tokenButton(unit, row, this.room));
-    for (const token of made) token.setAttribute("role", "option");
-    if (made.length) made[kept].tabIndex = 0;
-    this.#filling = true;
-    this.node.replaceChildren(...made);
-    if (focused) made[kept]?.focus();
-    this.#filling = false;
+    this.node.style.width = units.length > LONG_LIST ? `${widestOf(units, this.node)}px` : "";
+    const span =
+      units.length > LONG_LIST ? [Math.min(this.#span[0], units.length), Math.min(this.#span[1], units.length)] : [0, units.length];
+    const made = this.#make(span, kept, focused);
     // a view fills its lists before it draws: what the token tells is known after that
-    if (focused) queueMicrotask(() => (made.length ? this.look(kept, made[kept].getBoundingClientRect()) : this.leave()));
+    const token = made[kept - span[0]];
+    if (focused) queueMicrotask(() => (token ? this.look(kept, token.getBoundingClientRect()) : this.leave()));
+  }
+
+  /** Of a long list, makes the rows from one to another, and those around them. @param {number} from @param {number} to */
+  show(from, to) {
+    if (this.#units.length <= LONG_LIST) return;
+    const around = (row, by) => Math.min(Math.max((Math.floor(row / AROUND) + by) * AROUND, 0), this.#units.length);
+    const span = [around(from, -1), around(to, 2)];
+    if (span[0] === this.#span[0] && span[1] === this.#span[1] && this.node.childElementCount) return;
+    const active = /** @type {Document} */ (this.node.getRootNode()).activeElement;
+    const focused = this.node.contains(active) ? Number(/** @type {HTMLElement} */ (active).dataset.place) : null;
+    this.#make(span, focused ?? from, focused !== null);
+  }
+
+  /** @param {number[]} span @param {number} kept the row that the Tab key stops at, or the nearest that is made @param {boolean} focused */
+  #make([from, to], kept, focused) {
+    this.#span = [from, to];
+    const made = this.#units.slice(from, to).map((unit, step) => {
+      const token = tokenButton(unit, from + step, this.room);
+      token.setAttribute("role", "option");
+      token.setAttribute("aria-selected", String(unit.places.some((place) => this.#chosen.has(place))));
+      return token;
+    });
+    const stop = made[Math.min(Math.max(kept - from, 0), made.length - 1)];
+    if (stop) stop.tabIndex = 0;
+    this.#filling = true;
+    if (this.#units.length > LONG_LIST) this.node.style.paddingTop = `${from * ROW}px`;
+    else this.node.style.removeProperty("padding-top");
+    this.node.replaceChildren(...made);
+    if (focused) stop?.focus({ preventScroll: this.#units.length > LONG_LIST });
+    this.#filling = false;
+    return made;
+  }
+
+  /** The button of a row, where it is made. @param {number} row */
+  #button(row) {
+    return /** @type {HTMLElement | undefined} */ (this.node.children[row - this.#span[0]]);
   }
 
   /** Marks the units that hold any of these tokens. @param {number[]} places */
   select(places) {
-    const chosen = new Set(places);
-    this.tokens.forEach((token, row) =>
-      token.setAttribute("aria-selected", String(this.#units[row].places.some((place) => chosen.has(place)))),
-    );
+    this.#chosen = new Set(places);
+    for (const token of this.tokens)
+      token.setAttribute("aria-selected", String(this.#units[Number(token.dataset.place)].places.some((place) => this.#chosen.has(place))));
   }
 
   #looked(event) {
@@ -180,10 +245,18 @@ export class TokenList {
     const token = event.target.closest(".token");
     if (!token || event.ctrlKey || event.metaKey || event.altKey) return;
     const row = Number(token.dataset.place);
-    const next = stepOf(event) ? this.tokens[row + stepOf(event)] : null;
+    const next = stepOf(event) ? this.#button(row + stepOf(event)) : null;
     if (event.key === "Enter" && event.shiftKey) this.pin(row, true);
     else if (next) passFocus(token, next);
     else return;
     event.preventDefault();
   }
+}
+
+/** Pixels that the widest of many tokens needs, by those with most letters. @param {Unit[]} units @param {Element} node */
+function widestOf(units, node) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = `14px ${getComputedStyle(node).fontFamily}`;
+  const longest = [...new Set(units.map(({ text }) => text))].sort((one, other) => other.length - one.length).slice(0, 50);
+  return Math.ceil(Math.max(...longest.map((text) => context.measureText(text).width)) + BESIDE);
 }

@@ -1,6 +1,7 @@
 // Attention weights out of their bytes: one layer at a time, when it is first looked at.
 
-/** @typedef {{values: Float32Array, rest: Float32Array | null, error: (head: number, query: number, value: number) => number}} Layer */
+/** The weights of a layer, row after row: of all keys, or of those at `places`, as many in every row. `at` is one weight, 0 where it did not travel.
+ * @typedef {{values: Float32Array, places: Uint16Array | null, rest: Float32Array | null, at: (head: number, query: number, key: number) => number, error: (head: number, query: number, value: number) => number}} Layer */
 
 const LAYERS_HELD = 4;
 let halves = null;
@@ -99,7 +100,7 @@ function decoded(buffer, { code, kept, shape: [heads, queries, keys] }) {
   const places = kept === null ? null : take(Uint16Array, rows * kept);
   const largest = code === "uint8" ? take(Float32Array, rows) : null;
   const codes = take(code === "uint8" ? Uint8Array : Uint16Array, rows * width);
-  const values = new Float32Array(rows * keys);
+  const values = new Float32Array(rows * width);
   const table = largest ? null : halfFloats();
   const off = new Float32Array(rows);
   for (let row = 0; row < rows; row++) {
@@ -114,7 +115,7 @@ function decoded(buffer, { code, kept, shape: [heads, queries, keys] }) {
     }
     for (let place = 0; place < width; place++) {
       const coded = codes[row * width + place];
-      values[row * keys + (places ? places[row * width + place] : place)] = largest ? coded * coded * factor : table[coded];
+      values[row * width + place] = largest ? coded * coded * factor : table[coded];
     }
   }
   // half a step of the code at the value, and what bringing the row to its sum has moved it
@@ -123,5 +124,11 @@ function decoded(buffer, { code, kept, shape: [heads, queries, keys] }) {
     const row = head * queries + query;
     return (Math.sqrt(value * largest[row]) + largest[row] / 1020) / 255 + value * off[row];
   };
-  return { values, rest, error };
+  const at = (head, query, key) => {
+    const start = (head * queries + query) * width;
+    if (!places) return values[start + key];
+    const place = places.subarray(start, start + width).indexOf(key);
+    return place < 0 ? 0 : values[start + place];
+  };
+  return { values, places, rest, at, error };
 }

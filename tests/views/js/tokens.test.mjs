@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { nextHead } from "../../../src/attnscope/views/frame.js";
 import { lineAt, linesOf, strongest } from "../../../src/attnscope/views/head_lines.js";
-import { hasPieces, pinnedAfter, unitGrid, unitRest, unitsOf } from "../../../src/attnscope/views/units.js";
+import { eachIn, hasPieces, pinnedAfter, unitRest, unitRows, unitsOf } from "../../../src/attnscope/views/units.js";
 
 const SIDE = {
   texts: ["[CLS]", "play", "ing"],
@@ -41,8 +41,17 @@ test("units are tokens or whole words", () => {
 test("a word gets the sum of its pieces and gives their mean, without those that attend to nothing", () => {
   const values = Float32Array.from([0.5, 0.25, 0.25, 0.25, 0.25, 0.5, 1, 0, 0]);
   const words = unitsOf(SIDE, true);
-  assert.deepEqual([...unitGrid(values, 0, [1, 3, 3], words, words, new Set())], [0.5, 0.5, 0.625, 0.375]);
-  assert.deepEqual([...unitGrid(values, 0, [1, 3, 3], words, words, new Set([2]))], [0.5, 0.5, 0.25, 0.75]);
+  const rowsOf = (layer, masked) => {
+    const rows = unitRows(layer, 0, [1, 3, 3], words, words, new Set(masked));
+    const found = [0, 1].map(() => [0, 0]);
+    found.forEach((row, query) => eachIn(rows, query, (key, weight) => (row[key] = weight)));
+    return found.flat();
+  };
+  assert.deepEqual(rowsOf({ values }, []), [0.5, 0.5, 0.625, 0.375]);
+  assert.deepEqual(rowsOf({ values }, [2]), [0.5, 0.5, 0.25, 0.75]);
+  // the two largest keys of each row, in any order
+  const cut = { values: Float32Array.from([0.5, 0.25, 0.5, 0.25, 1, 0]), places: Uint16Array.from([0, 2, 2, 1, 0, 1]) };
+  assert.deepEqual(rowsOf(cut, []), [0.5, 0.25, 0.5, 0.375]);
   assert.deepEqual([...unitRest(Float32Array.from([0, 0.5, 0.25]), 0, 3, words, new Set())], [0, 0.375]);
 });
 
