@@ -31,6 +31,7 @@ from .request import (
     checked_count,
     checked_request,
     estimate_of,
+    estimate_of_method,
     is_too_large,
     too_large,
     vectors_instead,
@@ -353,12 +354,15 @@ class InstrumentedModel:
         *,
         stack: str | None = None,
         heads: str = "all",
+        method: str | None = None,
         **options: Any,
     ) -> Estimate:
         """Bytes and forward passes needed, before running: for a text, texts, or numbers of tokens.
 
-        Options as in `record`: gradients, queries, keys and values are counted in `peak_bytes`. A list is several texts
-        here, also a list of words. A decoder's output is taken to be as long as its source.
+        Options as in `record`: gradients, queries, keys and values are counted in `peak_bytes`, which is what is alive
+        at once over the loaded model. `method="blank_out"` or `"integrated_gradients"` asks what these take in batches
+        of `batch_size` runs, beside the record. A list is several texts here, also a list of words. A decoder's output
+        is taken to be as long as its source.
         """
         checked_count("batch_size", batch_size)
         one = isinstance(text_or_lengths, (str, tuple, int))
@@ -378,6 +382,8 @@ class InstrumentedModel:
         size = self.hugging_face.size(request)
         if size is None:
             raise BadInput(f"The configuration of {type(self.model).__name__} does not tell its layers and heads.")
+        if method is not None:
+            return estimate_of_method(lengths, batch_size, size, method)
         return estimate_of(lengths, batch_size, size, request)
 
     def _in_order(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:

@@ -21,7 +21,8 @@ from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import SUM, Quantity
 from .answers import target_value
 from .encoding import Passage, Truncation, text_of
-from .request import Request, Size
+from .memory import Size
+from .request import Request
 
 Change = Callable[[Float[Tensor, "batch position width"]], Float[Tensor, "batch position width"]]
 """What takes the place of the embeddings of the tokens as they are looked up; called for each kind of ids in turn."""

@@ -21,7 +21,8 @@ from .answers import prediction_of, resolved_target, sigmoids, softmax_unless_si
 from .encoding import Encoded, Passage, Truncation, by_length
 from .model import InstrumentedModel
 from .reader import Change, Sight, plain_answers
-from .request import Request, Size, checked_request
+from .memory import Size
+from .request import Request, checked_request
 from .torch_attention import (
     Readout,
     Sources,

@@ -134,6 +134,8 @@ class SelfCheck:
                     f"The attention weights that {self._family} returns for layer {layer} are not those it computes"
                     ' with, so they cannot be recorded; pass verify="never" to record them all the same.'
                 )
+            if call.module is not None and self.products is not None:
+                self.products.clear()  # it is shown as it comes: what was multiplied so far is of this layer or before
             return
         weights, value = call.weights.detach(), call.value.detach()
         value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
