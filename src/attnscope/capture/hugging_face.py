@@ -85,8 +85,10 @@ class HuggingFaceReader(HubModel):
         head_width, groups = (_of_all_layers(config, name) for name in ("head_dim", "num_key_value_heads"))
         table = self.model.get_output_embeddings() if self.task in ANSWERING else None
         below = size_of(self.model, "encoder") if self.has_both_sides else None
+        above = (size_of(self.model, "decoder") or size)[0]
         inner, saved = inner_widths(self.model, heads, groups or heads)
         names = [name for name, _ in self.model.named_modules()]
+        has_biases = any(name.endswith("relative_attention_bias") for name in names)
         return Size(
             layers=layers,
             heads=heads,
@@ -94,14 +96,16 @@ class HuggingFaceReader(HubModel):
             head_width=head_width or width // heads,
             groups=groups or heads,
             outcomes=0 if table is None else int(getattr(table, "out_features", 0)),
+            answers_everywhere=self.task != "causal_lm" or "logits_to_keep" not in self.accepted,
             takes_padding=self.takes_padding,
             generates=self.has_both_sides and self.task != "classifier" and stack != "encoder",
             number_bytes=self.model.dtype.itemsize,
-            attentions=layers if below is None else below[0] + 2 * (size_of(self.model, "decoder") or below)[0],
+            attentions=layers if below is None else below[0] + 2 * above,
             inner=inner,
             saved=saved,
-            has_biases=any(name.endswith("relative_attention_bias") for name in names),
+            biased=0 if not has_biases else layers if below is None else below[0] + above,
             has_softcap=getattr(config, "attn_logit_softcapping", None) is not None,
+            has_windows=getattr(config, "sliding_window", None) is not None,
             is_fused=implementation_of(self.model) != "eager",
             shares_beginnings=may_go_on(self),
             is_bound=any(name.endswith("experts") for name in names),

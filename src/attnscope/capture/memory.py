@@ -11,10 +11,10 @@ Counted is what is alive at once, beside the model itself. An allocator that doe
 more: see "Long inputs" in the documentation of capture.
 """
 
-from collections.abc import Iterable
+import ctypes
+import sys
 from dataclasses import dataclass
-from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 FLOAT32_BYTES = 4
 ANSWERS = 2
@@ -26,14 +26,17 @@ SCORES_COMPARED = 4
 BACKWARD_SCORES = 2.5
 """The same while a backward pass goes through a layer: gradients of weights and of scores, and a share of copies."""
 WIDTHS_AT_WORK = 4
-"""Vectors of the model's width that a layer holds for each token: embeddings, what it was given, normed, and added to."""
+"""Vectors of the model's width that a layer holds for each token: embeddings, what it is given, normed, added to."""
 TRIANGLE = 1.25
 """What looking for weights ahead holds, of the size of a layer: its upper triangle, and where that is above zero."""
-BLOCKS = 3
-"""Blocks of weights that are held at once where vectors are read block by block."""
+BLOCKS = 2
+"""Blocks of weights that are held at once where vectors are read block by block; one more where more than that is
+added to scores."""
 BLOCK_BYTES = 2**20 * FLOAT32_BYTES
 BIAS_COPIES = 2
 """Of the biases in a record of queries and keys: as kept, and with minus infinity where the mask is."""
+WORTH_GIVING_BACK = 2**25
+"""Bytes of weights from which what a run has freed is given back to the system before records are made."""
 SHARED = 0.1
 """The share of a text that blank-out runs must have in common before it is run by itself."""
 Rerun = Literal["blank_out", "integrated_gradients"]
@@ -52,6 +55,8 @@ class Size:
     """How many heads of keys and values there are, which query heads may share."""
     outcomes: int
     """How many numbers it gives for each token: its vocabulary, or none."""
+    answers_everywhere: bool
+    """Whether it gives them at every token also where only one answer is asked for."""
     takes_padding: bool
     """Whether texts of different lengths run together."""
     generates: bool
@@ -64,9 +69,11 @@ class Size:
     """How many numbers the widest layer holds at once for each token, beside those of the model's width."""
     saved: int = 0
     """How many numbers of each token all layers save for a backward pass, beside queries, keys and values."""
-    has_biases: bool = False
-    """Whether each head adds biases of its own to its scores."""
+    biased: int = 0
+    """How many times it attends with learned biases of each head."""
     has_softcap: bool = False
+    has_windows: bool = False
+    """Whether queries of some layers see no further than some tokens."""
     is_fused: bool = True
     """Whether it attends without weights when nobody looks."""
     shares_beginnings: bool = False
@@ -77,6 +84,11 @@ class Size:
     def weight_bytes(self, length: int, heads: Literal["all", "mean"]) -> int:
         """The attention weights in the record of a text of so many tokens."""
         return self.layers * (self.heads if heads == "all" else 1) * length**2 * FLOAT32_BYTES
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether heads add biases of their own to their scores."""
+        return self.biased > 0
 
     @property
     def of_queries(self) -> int:
@@ -148,10 +160,16 @@ def vectors_bytes(size: Size, length: int, values: bool, number_bytes: int) -> i
 def keeping_vectors_bytes(size: Size, length: int, values: bool, number_bytes: int) -> float:
     """What is held at the peak while a text is recorded as vectors."""
     record = vectors_bytes(size, length, values, number_bytes)
-    blocks = BLOCKS * min(BLOCK_BYTES, size.heads * length**2 * FLOAT32_BYTES)
     biases = BIAS_COPIES * size.heads * length**2 * FLOAT32_BYTES if size.has_biases else 0
-    stacked = size.layers * length * size.of_queries * number_bytes
-    return record + biases + max(_work(size, length), blocks if size.has_biases or size.has_softcap else 0, stacked)
+    by_blocks = size.has_biases or size.has_softcap
+    moments = [_work(size, length), size.layers * length * size.of_queries * number_bytes]
+    if by_blocks or size.has_windows:
+        vectors = WIDTHS_AT_WORK * size.width + 3 * size.of_queries + 2 * size.of_keys
+        blocks = (BLOCKS + by_blocks) * min(BLOCK_BYTES, size.heads * length**2 * FLOAT32_BYTES)
+        moments.append(blocks + length * vectors * FLOAT32_BYTES)
+    if size.answers_everywhere:
+        moments.append(ANSWERS * size.outcomes * length * FLOAT32_BYTES)
+    return record + biases + max(moments)
 
 
 def running_bytes(size: Size, method: Rerun, texts: int, length: int) -> float:
@@ -161,17 +179,17 @@ def running_bytes(size: Size, method: Rerun, texts: int, length: int) -> float:
     one_map = size.heads * pairs * size.number_bytes
     biases = size.heads * length**2 * size.number_bytes if size.has_biases else 0
     scores = SCORES * one_map if not size.is_fused else 2 * biases
-    answers = size.outcomes * texts * FLOAT32_BYTES
+    answers = size.outcomes * (tokens if size.answers_everywhere else texts) * FLOAT32_BYTES
     work = _work(size, tokens)
     if method == "blank_out":
         cache = 0.0
         if size.shares_beginnings:
             cache = 2 * size.layers * size.of_keys * tokens * size.number_bytes
             work *= 1 - SHARED
-        return given + cache + biases + max(work, scores) + answers
-    maps = size.attentions * one_map if not size.is_fused or size.has_biases else 0
+        return given + cache + 2 * biases + max(work, scores, answers)
+    maps = (size.biased if size.is_fused else size.attentions * (1 + size.has_softcap)) * one_map
     backward = max(_work(size, tokens), BACKWARD_SCORES * one_map if maps else 0)
-    return 2 * given + biases + maps + _saved(size, tokens, fused=not maps) + backward + answers
+    return 2 * given + biases + maps + _saved(size, tokens, fused=not maps) + backward + 2 * answers
 
 
 def _vectors(size: Size, held: Held, tokens: int) -> int:
@@ -196,3 +214,11 @@ def _saved(size: Size, tokens: int, fused: bool) -> int:
     of_keys = size.of_keys if fused else size.of_queries  # which heads share, or have each for itself
     attending = size.attentions * (2 * size.of_queries + 2 * of_keys)
     return tokens * (size.saved + attending) * size.number_bytes
+
+
+def give_back(layers: Any) -> None:
+    """Give what a run has freed back to the system, where its weights are large: what follows is the peak otherwise."""
+    if sys.platform == "linux" and sum(layer.nbytes for layer in layers) > WORTH_GIVING_BACK:
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only the allocator of glibc has it
+        if trim is not None:
+            trim(0)

@@ -36,8 +36,8 @@ LAYER_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-
 NOT_ANSWERS = ("attentions", "hidden_states", "past_key_values", "loss")
 """What a model returns beside its answer."""
 
-PIECE = 2**20
-"""How many numbers are compared at a time."""
+PIECE = 2**17
+"""How many numbers are compared at a time: they are held as float64, several times over."""
 
 _verified: WeakKeyDictionary[nn.Module, dict[str, Any]] = WeakKeyDictionary()
 PACKAGES = ("attnscope", "torch", "transformers", "tokenizers")
