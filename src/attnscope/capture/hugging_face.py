@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import count
 from typing import Any, cast
 
 import torch
@@ -32,6 +33,8 @@ from .watching import AttentionCall, Observer, evaluation_mode, implementation_o
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
+See = Callable[[int, Float[Tensor, "head query key"]], object]
+"""Who is shown the weights of a layer, by its number."""
 ANSWERING = ("causal_lm", "masked_lm", "encoder_decoder")
 """Tasks whose answer is a number for each token of the vocabulary."""
 
@@ -273,6 +276,22 @@ def observed_run(model: PreTrainedModel, batch: Mapping[str, Any], observer: Obs
     return output
 
 
+def stream_layers(reader: "HuggingFaceReader", passage: Passage, request: Request, see: See) -> None:
+    """Run the model on one text, and hand each layer's weights over as they come."""
+    queries, keys = passage.sides(request.stack)
+    numbers = count()
+
+    def hand_over(call: AttentionCall) -> None:
+        if call.stack == request.stack:
+            see(next(numbers), call.weights[0, :, : len(queries), : len(keys)])
+
+    batch = reader.answer_batch([passage.inputs])
+    with torch.no_grad():
+        observed_run(reader.model, batch, hand_over, self_check(reader.model, batch, request.verify))
+    if next(numbers) == 0:
+        raise BadInput(no_attention(reader.model, request.stack))
+
+
 def attention_gradients(
     model: PreTrainedModel, value: Float[Tensor, ""], weights: Sequence[Tensor], *more: Tensor
 ) -> tuple[Tensor, ...]:
@@ -341,8 +360,8 @@ def _answered(reader: HubModel, text: Text, source: Encoded, answer: Text) -> Pa
 
 
 # Attention as it passes: each layer's weights are shown once and kept nowhere.
-# The weights of all layers are never held together on the AttentionInterface, so memory does not grow with the
-# layers. Families off the interface return all their attentions at once, and hold them for the time of a batch.
+# The weights of all layers are never held together, so memory does not grow with the layers. Only families off the
+# AttentionInterface whose modules do not give what the model returns hold them for the time of a batch.
 
 
 Show = Callable[[int, Float[Tensor, "text head query key"]], None]

@@ -21,7 +21,7 @@ from ..record.model import EMBEDDINGS, Inputs
 from .answers import prediction_of
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
 from .hub_model import checked_generation, generate
-from .hugging_face import HuggingFaceReader, source_of
+from .hugging_face import HuggingFaceReader, See, source_of, stream_layers
 from .prefix import may_go_on
 from .reader import Reader, capture, gradients_again, probabilities_again
 from .request import (
@@ -220,6 +220,18 @@ class InstrumentedModel:
         request = self.reader.request(**options)
         passages = self._passages(texts, text_targets, checked_truncation(truncation, truncate))
         return self._streamed(passages, batch_size, request)
+
+    def stream(
+        self, text: Text, see: See, *, stack: str | None = None, text_target: Text | None = None, truncate: bool = False
+    ) -> None:
+        """Show each layer's weights[head, query, key] to `see(layer, weights)` as the model computes them; keep none.
+
+        So a long text takes the memory of one layer, also in families that do not give queries and keys. What a learned
+        sink takes is missing in a row's sum. Layers are counted in the order in which the model comes to them.
+        """
+        request, reader = self.reader.request(stack=stack), self.hugging_face
+        passage = reader.passage(text, text_target, checked_truncation(False, truncate))
+        stream_layers(reader, reader.complete([passage], request.stack, 1)[0], request, see)
 
     def _streamed(self, passages: Iterator[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
         size = self.reader.size(request)

@@ -167,7 +167,7 @@ class Estimate:
         peak = f"{most}{in_words(self.peak_bytes)} at peak, over the loaded model"
         texts = f"{counted(self.texts, 'text')} of up to {self.longest:,} tokens"
         if self.method is not None:
-            return f"{self.method} of {texts}: {peak}, in {passes}"
+            return f"{texts}: {passes}, {peak} and beside the record"
         writing = " after writing the output of each text" if self.generates else ""
         return (
             f"{texts}: {passes}{writing}, {in_words(self.record_bytes)} of attention weights ({peak};"
