@@ -129,7 +129,7 @@ def recording_bytes(size: Size, held: Held, texts: int, length: int) -> float:
     answers = size.outcomes * tokens * size.number_bytes
     work = _work(size, tokens)
     scores = one_map * (SCORES_COMPARED if held.queries_and_keys else SCORES - 1)
-    scores += size.heads * pairs * (FLOAT32_BYTES - size.number_bytes)  # softmax is of float32 numbers
+    scores += size.heads * pairs * max(FLOAT32_BYTES - size.number_bytes, 0)  # softmax is of float32 numbers
     if held.kept_heads == 1:
         scores += one_map  # no map of the last layer is among those that are kept
     records = texts * record_bytes(size, held, length)
@@ -182,13 +182,11 @@ def running_bytes(size: Size, method: Rerun, texts: int, length: int) -> float:
     answers = size.outcomes * (tokens if size.answers_everywhere else texts) * FLOAT32_BYTES
     work = _work(size, tokens)
     if method == "blank_out":
-        cache = 0.0
-        if size.shares_beginnings:
-            cache = 2 * size.layers * size.of_keys * tokens * size.number_bytes
-            work *= 1 - SHARED
-        return given + cache + 2 * biases + max(work, scores, answers)
+        cache = 2 * size.layers * size.of_keys * tokens * size.number_bytes if size.shares_beginnings else 0
+        alone = 1 - SHARED if size.shares_beginnings else 1
+        return given + cache + 2 * biases + max(alone * work, scores, answers)
     maps = (size.biased if size.is_fused else size.attentions * (1 + size.has_softcap)) * one_map
-    backward = max(_work(size, tokens), BACKWARD_SCORES * one_map if maps else 0)
+    backward = max(work, BACKWARD_SCORES * one_map if maps else 0)
     return 2 * given + biases + maps + _saved(size, tokens, fused=not maps) + backward + 2 * answers
 
 

@@ -328,13 +328,19 @@ def _run_eager(model: PreTrainedModel, observer: Observer, watch: Watch, inputs:
             return output
         shown += 1
         place, stack = places[module]
-        observer(AttentionCall(stack=stack, weights=output[place], module=module))
+        try:
+            observer(AttentionCall(stack=stack, weights=output[place], module=module))
+        except Exception as error:
+            raise _OfObserver(error) from None
         return (*output[:place], output[place].new_zeros(1, 1, 1, 1), *output[place + 1 :])
 
     with ExitStack() as hooks:
         for module in places:
             hooks.enter_context(module.register_forward_hook(hand_over))
-        output = _with_attentions(model, inputs)
+        try:
+            output = _with_attentions(model, inputs)
+        except _OfObserver as passed:
+            raise passed.error from None
     returned = _returned(model, output)
     if shown not in (0, len(returned)):
         raise BadInput(f"{type(model).__name__} computes its attention otherwise on a longer text: it cannot be read.")
@@ -346,6 +352,14 @@ def _run_eager(model: PreTrainedModel, observer: Observer, watch: Watch, inputs:
             )
         observer(AttentionCall(stack=stack, weights=weights))
     return output
+
+
+class _OfObserver(Exception):  # noqa: N818 -- it is caught where it is raised
+    """What went wrong in an observer, not in the model that was running."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
 
 
 def _with_attentions(model: PreTrainedModel, inputs: Mapping[str, Any]) -> Any:
