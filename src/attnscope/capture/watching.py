@@ -330,7 +330,7 @@ def _run_eager(model: PreTrainedModel, observer: Observer, watch: Watch, inputs:
         place, stack = places[module]
         try:
             observer(AttentionCall(stack=stack, weights=output[place], module=module))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- it goes on to whoever observes
             raise _OfObserver(error) from None
         return (*output[:place], output[place].new_zeros(1, 1, 1, 1), *output[place + 1 :])
 
@@ -354,7 +354,7 @@ def _run_eager(model: PreTrainedModel, observer: Observer, watch: Watch, inputs:
     return output
 
 
-class _OfObserver(Exception):  # noqa: N818 -- it is caught where it is raised
+class _OfObserver(Exception):
     """What went wrong in an observer, not in the model that was running."""
 
     def __init__(self, error: Exception) -> None:
