@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -130,6 +131,9 @@ def explain(
     replacement: Replacement = None,
     truncate: Truncate = False,
     budget: Budget = 60.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how much memory it would take, over the loaded model; run nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which tokens a model used, by every method, with what each cannot say.
@@ -139,18 +143,25 @@ def explain(
     with working(f"Loading {model}"):
         from .capture import load
         from .explaining import explain as explain_text
-        from .explaining import show
+        from .explaining import foretell, show
         from .syntax import names_a_file
 
         if names_a_file(text):
             raise BadInput(f"{text!r} is the name of a file, and explain takes a text: attnscope report reads files.")
 
         loaded = load(model)
+    asked = text if pair is None else (text, pair)
+    named = None if methods == ["all"] else methods
+    if dry_run:
+        told = foretell(loaded, asked, named, truncate)
+        lines = [f"{name}: {estimate}." for name, estimate in told.items()]
+        say(json.dumps({name: asdict(cost) for name, cost in told.items()}) if as_json else "\n".join(lines))
+        return
     with methods_done() as watch:
         result = explain_text(
             loaded,
-            text if pair is None else (text, pair),
-            None if methods == ["all"] else methods,
+            asked,
+            named,
             query,
             layer,
             target=target,

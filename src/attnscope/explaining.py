@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 from rich.padding import Padding
@@ -15,7 +15,8 @@ from .attribution.choosing import every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
 from .attribution.costs import predicted_seconds
 from .attribution.phrases import Phrase, phrases
-from .capture import InstrumentedModel, load
+from .capture import Estimate, InstrumentedModel, load
+from .capture.memory import Rerun
 from .errors import BadInput
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
@@ -238,6 +239,19 @@ def record_with_everything(
             if not values and (target is not None or against is not None):
                 raise
     return model.record(text, truncate=truncate)
+
+
+def foretell(
+    model: InstrumentedModel, text: TextInput, methods: Sequence[str] | None = None, truncate: bool = False
+) -> dict[str, Estimate]:
+    """What `explain` would take, before anything runs: its record, and beside it the methods that run the model again.
+
+    The other methods take what the record takes.
+    """
+    chosen = every_method() if methods is None else named_methods(methods)
+    tokens = len(model.tokens(text, truncate))
+    found = {"record": model.estimate(tokens, gradients=True, values=True)}
+    return found | {name: model.estimate(tokens, method=name) for name in get_args(Rerun) if name in chosen}
 
 
 def _at(scores: TokenScores, record: AttentionRecord, query: int | None, layer: int | None) -> TokenScores:

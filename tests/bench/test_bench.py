@@ -66,7 +66,7 @@ def test_work_takes_turns():
 
 
 def test_every_benchmark_is_a_function_without_arguments():
-    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "explain", "long", "survey", "sweep", "views"}
+    assert set(BENCHMARKS) == {"flow", "rollout", "blank_out", "explain", "long", "memory", "survey", "sweep", "views"}
     assert all(callable(measure) for measure in BENCHMARKS.values())
 
 

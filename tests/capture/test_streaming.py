@@ -139,15 +139,29 @@ def test_on_the_interface_one_layer_is_alive_at_a_time(on_interface: str, tiny: 
     assert [storage() for storage in storages] == [None] * len(storages)
 
 
-def test_off_the_interface_nothing_outlives_the_batch(off_interface: str, tiny: SimpleNamespace) -> None:
+def test_off_the_interface_too(off_interface: str, tiny: SimpleNamespace) -> None:
     model = tiny.load(off_interface)
     storages: list[weakref.ref[torch.UntypedStorage]] = []
 
     def show(layer: int, weights: Tensor) -> None:
+        assert [storage() for storage in storages] == [None] * layer
         storages.append(weakref.ref(weights.untyped_storage()))
 
     stream(body_of(model.reader), encoded(model, tiny.texts), stack_of(model), show)
+    assert len(storages) == 3
     assert [storage() for storage in storages] == [None] * 3
+
+
+def test_layers_shown_one_by_one_are_those_of_the_record(tiny: SimpleNamespace) -> None:
+    for family in ("bert", "bloom", "deberta_v2", "t5"):
+        model = tiny.load(family)
+        shown_layers: dict[int, Tensor] = {}
+        model.stream(tiny.texts[0], lambda layer, weights, kept=shown_layers: kept.update({layer: weights.clone()}))
+        record = model.record(tiny.texts[0])
+        assert list(shown_layers) == [0, 1, 2]
+        torch.testing.assert_close(torch.stack(list(shown_layers.values())), record.weights, atol=1e-6, rtol=0)
+    with pytest.raises(attnscope.BadInput, match="no cross stack"):
+        tiny.load("bert").stream(tiny.texts[0], print, stack="cross")
 
 
 def test_no_gradient_is_prepared(tiny: SimpleNamespace) -> None:

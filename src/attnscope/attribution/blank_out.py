@@ -83,7 +83,7 @@ class Blanking:
             inputs = [run() for run in runs[start : start + self.batch_size]]
             probabilities = self.model.probabilities(inputs, self.batch_size)
             outcome = int(probabilities[0].argmax()) if outcome is None else outcome
-            own.append(probabilities[:, outcome])
+            own.append(probabilities[:, outcome].clone())  # a view would hold the whole vocabulary of every run
             odds.append(log_odds(probabilities, outcome, self.against))
         return torch.cat(own), None if probabilities.shape[1] == 1 else torch.cat(odds)
 

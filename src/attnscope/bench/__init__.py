@@ -6,6 +6,7 @@ from .explain import measure_explain
 from .figure import Figure as Figure
 from .flow import measure_flow
 from .long import measure_long
+from .memory import measure_memory
 from .rollout import measure_blank_out, measure_rollout
 from .survey import measure_survey
 from .sweep import measure_sweep
@@ -17,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "blank_out": measure_blank_out,
     "explain": measure_explain,
     "long": measure_long,
+    "memory": measure_memory,
     "survey": measure_survey,
     "sweep": measure_sweep,
     "views": measure_views,

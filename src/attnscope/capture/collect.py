@@ -159,7 +159,12 @@ class Collector:
         def vectors(layers: Sequence[Tensor], length: int) -> Tensor | None:
             # heads that are wider in some layers: zeros behind the narrower ones leave every product as it is
             widest = max((layer.shape[-1] for layer in layers), default=0)
-            wide = [torch.nn.functional.pad(layer[index], (0, widest - layer.shape[-1])) for layer in layers]
+            wide = [
+                layer[index]
+                if layer.shape[-1] == widest
+                else torch.nn.functional.pad(layer[index], (0, widest - layer.shape[-1]))
+                for layer in layers
+            ]
             return torch.stack([layer[:, :length].detach() for layer in wide]).float().cpu() if wide else None
 
         bias = None

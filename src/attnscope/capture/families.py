@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.auto import modeling_auto
+from transformers.pytorch_utils import Conv1D
 from transformers.utils.hub import cached_file
 
 from ..errors import BadInput
@@ -78,6 +79,18 @@ CROSS_ATTENTION = re.compile(r"cross_?att|encoder_att|encdecatt", re.IGNORECASE)
 """How modules that attend from a decoder to its source are called: crossattention, encoder_attn, EncDecAttention."""
 
 
+ATTENDING = re.compile(r"att|mixer\.(q|k|v)", re.IGNORECASE)
+"""How modules that attend are called, with all that is in them."""
+ACTIVATIONS_SAVED = {"gelu_new": 3, "gelu_fast": 3, "quick_gelu": 1, "relu": -1}
+"""What activations save for a backward pass, in units of their width, beyond what they are given and give: those that
+are written as several operations save what each was given, ReLU only what it gives."""
+SCAN = ("num_heads", "ssm_state_size", "chunk_size", "intermediate_size")
+"""What modules of state spaces (Mamba 2) have: heads, their states, the tokens of a chunk, and all heads together."""
+SCAN_SQUARES = 3
+"""Squares of a chunk that each head of a state space holds: decays, products, and both together."""
+SCAN_VECTORS_AT_WORK, SCAN_VECTORS_SAVED = 13, 14
+"""Vectors of all its heads that it holds for each token while it scans, and that it saves for a backward pass."""
+
 GENERATING = (
     modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
@@ -139,6 +152,40 @@ def size_of(model: PreTrainedModel, stack: Stack) -> tuple[int, int] | None:
         attending = sum(("attention" in kind and "linear" not in kind) or kind == "hybrid" for kind in kinds)
         layers = attending or layers
     return layers, heads
+
+
+def inner_widths(model: PreTrainedModel, heads: int, groups: int) -> tuple[int, int]:
+    """How many numbers a layer holds at once of each token, beyond vectors of the model's width; how many all save.
+
+    Told from the modules beside attention. What widens puts out numbers that are saved, and so is what is given to what
+    narrows; a gate's activation is one more. A norm saves what it is given and gives, RMSNorm what lies between too.
+    State spaces (Mamba 2) hold chunks of a text, of which each head has a square.
+    """
+    table = model.get_output_embeddings()
+    wide = narrow = norms = widest = scanned = scanning = 0
+    for name, module in model.named_modules():
+        weight = getattr(module, "weight", None)
+        kind = type(module).__name__
+        if all(isinstance(getattr(module, part, None), int) for part in SCAN):
+            heads_there, state, chunk, inner = (getattr(module, part) for part in SCAN)
+            vectors = max(inner, heads_there * state)
+            scanning = max(scanning, SCAN_SQUARES * heads_there * chunk + SCAN_VECTORS_AT_WORK * vectors)
+            scanned += SCAN_SQUARES * heads_there * chunk + SCAN_VECTORS_SAVED * vectors
+        elif kind.endswith("Norm") and weight is not None:
+            shared = {"q_norm": heads, "k_norm": groups}.get(name.rpartition(".")[2], 1)
+            norms += weight.numel() * shared * (2 if isinstance(module, nn.LayerNorm) else 3)
+        elif isinstance(module, (nn.Linear, Conv1D)) and module is not table and not ATTENDING.search(name):
+            shape = module.weight.shape
+            given, put_out = (shape[1], shape[0]) if isinstance(module, nn.Linear) else shape
+            wide += put_out if put_out > given else 0
+            narrow += given if given > put_out else 0
+            widest = max(widest, given if given > put_out else 0)
+    config = model.config.get_text_config()
+    names = ("hidden_act", "hidden_activation", "activation_function", "dense_act_fn", "activation")
+    activation = next((found for name in names if isinstance(found := getattr(config, name, None), str)), "")
+    is_gated = wide > 1.5 * narrow
+    more = 1 if is_gated else ACTIVATIONS_SAVED.get(activation, 0)
+    return max(scanning, widest * (2 + max(more, 0))), scanned + norms + wide + narrow + more * narrow
 
 
 # ---- stacks

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 import torch
@@ -20,14 +20,15 @@ from .answers import distribution, resolved_target
 from .checkpoints import check_ids, embedding_count
 from .collect import Collector
 from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, encode, encode_ids, shift_right
-from .families import CODES_OF_SOUND, size_of
+from .families import CODES_OF_SOUND, inner_widths, size_of
 from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_outputs, lookups
-from .prefix import answers_behind_prefix
+from .memory import Size
+from .prefix import answers_behind_prefix, may_go_on
 from .reader import Change, Sight, plain_answers
-from .request import Request, Size, checked_request
+from .request import Request, checked_request
 from .vectors import VectorCollector, watch_vectors
 from .verifying import card_of, observed_run, self_check
-from .watching import evaluation_mode, on_interface
+from .watching import evaluation_mode, implementation_of, on_interface
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
@@ -64,22 +65,50 @@ class HuggingFaceReader(HubModel):
         return checked_request(self.stacks, **options)
 
     def size(self, request: Request) -> Size | None:
-        """What the configuration tells of a stack, or None where it does not tell its layers and heads."""
-        size = size_of(self.model, request.stack)
+        """What the configuration and the modules tell of a stack, or None where its layers and heads are not told."""
+        if request.stack not in self._sizes:
+            self._sizes[request.stack] = self._size(request.stack)
+        return self._sizes[request.stack]
+
+    @cached_property
+    def _sizes(self) -> dict[Stack, Size | None]:
+        return {}
+
+    def _size(self, stack: Stack) -> Size | None:
+        size = size_of(self.model, stack)
         if size is None:
             return None
+        layers, heads = size
         config = self.model.config.get_text_config()
         width = getattr(config, "hidden_size", None) or getattr(config, "d_model", None)
+        width = width if isinstance(width, int) else 0
         head_width, groups = (_of_all_layers(config, name) for name in ("head_dim", "num_key_value_heads"))
         table = self.model.get_output_embeddings() if self.task in ANSWERING else None
+        below = size_of(self.model, "encoder") if self.has_both_sides else None
+        above = (size_of(self.model, "decoder") or size)[0]
+        inner, saved = inner_widths(self.model, heads, groups or heads)
+        names = [name for name, _ in self.model.named_modules()]
+        has_biases = any(name.endswith("relative_attention_bias") for name in names)
         return Size(
-            *size,
-            width=width if isinstance(width, int) else 0,
-            head_width=head_width or (width or 0) // size[1],
-            groups=groups or size[1],
+            layers=layers,
+            heads=heads,
+            width=width,
+            head_width=head_width or width // heads,
+            groups=groups or heads,
             outcomes=0 if table is None else int(getattr(table, "out_features", 0)),
+            answers_everywhere=self.task != "causal_lm" or "logits_to_keep" not in self.accepted,
             takes_padding=self.takes_padding,
-            generates=self.has_both_sides and self.task != "classifier" and request.stack != "encoder",
+            generates=self.has_both_sides and self.task != "classifier" and stack != "encoder",
+            number_bytes=self.model.dtype.itemsize,
+            attentions=layers if below is None else below[0] + 2 * above,
+            inner=inner,
+            saved=saved,
+            biased=0 if not has_biases else layers if below is None else below[0] + above,
+            has_softcap=getattr(config, "attn_logit_softcapping", None) is not None,
+            has_windows=getattr(config, "sliding_window", None) is not None,
+            is_fused=implementation_of(self.model) != "eager",
+            shares_beginnings=may_go_on(self),
+            is_bound=any(name.endswith("experts") for name in names),
         )
 
     def passage(self, text: Text, text_target: Text | None = None, truncation: Truncation = False) -> Passage:

@@ -31,11 +31,13 @@ from .request import (
     checked_count,
     checked_request,
     estimate_of,
+    estimate_of_method,
     is_too_large,
     too_large,
     vectors_instead,
 )
 from .senses import record_inputs
+from .streaming import See, stream_layers
 
 WINDOWS_TOGETHER = 16
 """How many windows of a long text run as one batch."""
@@ -220,6 +222,18 @@ class InstrumentedModel:
         passages = self._passages(texts, text_targets, checked_truncation(truncation, truncate))
         return self._streamed(passages, batch_size, request)
 
+    def stream(
+        self, text: Text, see: See, *, stack: str | None = None, text_target: Text | None = None, truncate: bool = False
+    ) -> None:
+        """Show each layer's weights[head, query, key] to `see(layer, weights)` as the model computes them; keep none.
+
+        So a long text takes the memory of one layer, also in families that do not give queries and keys. What a learned
+        sink takes is missing in a row's sum. Layers are counted in the order in which the model comes to them.
+        """
+        request, reader = self.reader.request(stack=stack), self.hugging_face
+        passage = reader.passage(text, text_target, checked_truncation(False, truncate))
+        stream_layers(reader, reader.complete([passage], request.stack, 1)[0], request, see)
+
     def _streamed(self, passages: Iterator[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:
         size = self.reader.size(request)
 
@@ -353,12 +367,15 @@ class InstrumentedModel:
         *,
         stack: str | None = None,
         heads: str = "all",
+        method: str | None = None,
         **options: Any,
     ) -> Estimate:
         """Bytes and forward passes needed, before running: for a text, texts, or numbers of tokens.
 
-        Options as in `record`: gradients, queries, keys and values are counted in `peak_bytes`. A list is several texts
-        here, also a list of words. A decoder's output is taken to be as long as its source.
+        Options as in `record`: gradients, queries, keys and values are counted in `peak_bytes`, which is what is alive
+        at once over the loaded model. `method="blank_out"` or `"integrated_gradients"` asks what these take in batches
+        of `batch_size` runs, beside the record. A list is several texts here, also a list of words. A decoder's output
+        is taken to be as long as its source.
         """
         checked_count("batch_size", batch_size)
         one = isinstance(text_or_lengths, (str, tuple, int))
@@ -378,6 +395,8 @@ class InstrumentedModel:
         size = self.hugging_face.size(request)
         if size is None:
             raise BadInput(f"The configuration of {type(self.model).__name__} does not tell its layers and heads.")
+        if method is not None:
+            return estimate_of_method(lengths, batch_size, size, method)
         return estimate_of(lengths, batch_size, size, request)
 
     def _in_order(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Iterator[AttentionRecord]:

@@ -21,7 +21,8 @@ from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import SUM, Quantity
 from .answers import target_value
 from .encoding import Passage, Truncation, text_of
-from .request import Request, Size
+from .memory import Size, give_back
+from .request import Request
 
 Change = Callable[[Float[Tensor, "batch position width"]], Float[Tensor, "batch position width"]]
 """What takes the place of the embeddings of the tokens as they are looked up; called for each kind of ids in turn."""
@@ -175,6 +176,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
             # texts do not touch each other, so the gradients of their sum stay apart
             value = torch.stack([value for _, value in goals]).sum()
             of_layers, at_start = reader.gradients(value, sight.layers if request.heads == "all" else [], start)
+    give_back(sight.layers)
     card = reader.card()
     records = []
     for row, passage in enumerate(passages):

@@ -9,32 +9,30 @@ from types import NoneType
 from typing import Literal, cast, get_args
 
 from ..errors import BadInput
-from ..numerals import in_words
+from ..numerals import counted, in_words
 from ..record.attention import Stack
 from ..record.schema import quote
 from ..record.target import SUM, Quantity
 from .encoding import by_length, windows
+from .memory import (
+    FLOAT32_BYTES,
+    Held,
+    Rerun,
+    Size,
+    keeping_vectors_bytes,
+    recording_bytes,
+    running_bytes,
+    vectors_bytes,
+)
+from .memory import record_bytes as bytes_of_record
 from .verifying import Verify
 
 HeadsKept = Literal["all", "mean"]
 """Every head by itself, or their mean alone."""
 Keep = Literal["weights", "vectors", "bfloat16 vectors"]
 """What of attention a record holds: its weights, or the queries and keys they follow from, whole or as bfloat16."""
-FLOAT32_BYTES = 4
-COPIES_OF_RECORD = 0.5
-"""Beside a layer's weights and the record's: the slack of the allocator, measured on MiniLM and SmolLM2 at 256 to 1,157
-tokens."""
-COPIES_OF_LAYER = 3
-"""What one layer holds while it computes: scores, masked scores, their softmax."""
-COPIES_OF_BIAS = 4
-ANSWERS = 2
-"""The run's own, and those of the unobserved run of the self-check."""
-WIDTHS_KEPT_FOR_GRADIENTS = 24
-"""How many numbers a layer keeps of each token for the backward pass, in units of the model's width."""
-WIDTHS_AT_WORK = 16
-"""How many numbers a layer works with for each token, in units of the model's width."""
-COPIES_OF_VECTORS = 1.3
-"""Beside the vectors of a record: what is copied of them at a time while they become one tensor."""
+FEWEST_STEPS = 9
+"""Steps of integrated gradients on a smooth way."""
 MEMORY = Path("/proc/meminfo")
 
 
@@ -141,56 +139,36 @@ def checked_count(name: str, count: object) -> int:
 
 
 @dataclass(frozen=True)
-class Size:
-    """What of a model decides how much a record of it takes."""
-
-    layers: int
-    heads: int
-    width: int
-    head_width: int
-    groups: int
-    """How many heads of keys and values there are, which query heads may share."""
-    outcomes: int
-    """How many numbers it gives for each token: its vocabulary, or none."""
-    takes_padding: bool
-    """Whether texts of different lengths run together."""
-    generates: bool
-    """Whether it first writes its own output for each text."""
-
-    def weight_bytes(self, length: int, heads: HeadsKept) -> int:
-        """The attention weights in the record of a text of so many tokens."""
-        return self.layers * (self.heads if heads == "all" else 1) * length**2 * FLOAT32_BYTES
-
-    def vector_bytes(self, length: int, request: "Request") -> int:
-        """The queries, keys and values in the record of vectors of a text of so many tokens."""
-        heads = self.heads + self.groups * (2 if request.values else 1)
-        number = FLOAT32_BYTES // 2 if request.keep == "bfloat16 vectors" else FLOAT32_BYTES
-        return self.layers * length * (heads * self.head_width * number + self.heads * FLOAT32_BYTES)
-
-
-@dataclass(frozen=True)
 class Estimate:
-    """What recording would take; `str()` says it in words."""
+    """What recording, or a method that runs the model again, would take; `str()` says it in words."""
 
     texts: int
     longest: int
     forward_passes: int
     record_bytes: int
-    """The weights of all records together, as float32."""
+    """The weights of all records together, as float32; vectors, where they are kept instead."""
     peak_bytes: int
     """What is alive at once beside the model: attention, outputs, the records that wait for their turn, and copies."""
     head_mean_bytes: int
     """The weights of all records together with heads="mean"."""
     generates: bool
     """Whether the model first writes its own output for each text, which takes further passes."""
+    method: Rerun | None = None
+    """The method that runs the model again, where the estimate is of one."""
+    is_bound: bool = False
+    """Whether `peak_bytes` is no more than a bound: it may take less."""
 
     def __str__(self) -> str:
-        passes = "1 forward pass" if self.forward_passes == 1 else f"{self.forward_passes} forward passes"
+        passes = "1 forward pass" if self.forward_passes == 1 else f"{self.forward_passes:,} forward passes"
+        most = "at most " if self.is_bound else ""
+        peak = f"{most}{in_words(self.peak_bytes)} at peak, over the loaded model"
+        texts = f"{counted(self.texts, 'text')} of up to {self.longest:,} tokens"
+        if self.method is not None:
+            return f"{texts}: {passes}, {peak} and beside the record"
         writing = " after writing the output of each text" if self.generates else ""
-        words = in_words
         return (
-            f"{self.texts} text(s) of up to {self.longest} tokens: {passes}{writing}, {words(self.record_bytes)} of"
-            f" attention weights ({words(self.peak_bytes)} at peak; {words(self.head_mean_bytes)} with heads='mean')"
+            f"{texts}: {passes}{writing}, {in_words(self.record_bytes)} of attention weights ({peak};"
+            f" {in_words(self.head_mean_bytes)} of them with heads='mean')"
         )
 
 
@@ -199,14 +177,15 @@ def estimate_of(lengths: Sequence[int], batch_size: int, size: Size, request: Re
     if request.keep != "weights":
         return _estimate_of_vectors(lengths, size, request)
     kept_heads = size.heads if request.heads == "all" else 1
-    per_pair = size.layers * kept_heads * FLOAT32_BYTES
+    held = Held(kept_heads, request.gradients, request.queries_and_keys, request.values)
     passes, peak = 0, 0.0
     for window in windows(lengths, batch_size, lambda length: size.weight_bytes(length, request.heads)):
-        batches = by_length(window, batch_size if size.takes_padding else 1)
-        passes += len(batches)
-        records = sum(_record_bytes(length, per_pair, size, request) for length in window)
-        running = max(_batch_bytes([window[place] for place in batch], per_pair, size, request) for batch in batches)
-        peak = max(peak, records + running)
+        waiting = 0.0
+        for batch in by_length(window, batch_size if size.takes_padding else 1):
+            passes += 1
+            together = [window[place] for place in batch]
+            peak = max(peak, waiting + recording_bytes(size, held, len(together), max(together)))
+            waiting += sum(bytes_of_record(size, held, length) for length in together)
     weights = sum(size.weight_bytes(length, request.heads) for length in lengths)
     return Estimate(
         texts=len(lengths),
@@ -216,49 +195,50 @@ def estimate_of(lengths: Sequence[int], batch_size: int, size: Size, request: Re
         peak_bytes=int(peak),
         head_mean_bytes=weights // kept_heads,
         generates=size.generates,
+        is_bound=size.is_bound,
     )
 
 
 def _estimate_of_vectors(lengths: Sequence[int], size: Size, request: Request) -> Estimate:
-    """The same for records of vectors, text by text: what is kept, and what a layer works with."""
-    kept = [size.vector_bytes(length, request) for length in lengths]
-    running = max(lengths) * size.width * FLOAT32_BYTES * WIDTHS_AT_WORK + ANSWERS * size.outcomes * FLOAT32_BYTES
+    """The same for records of vectors, text by text."""
+    number_bytes = FLOAT32_BYTES // 2 if request.keep == "bfloat16 vectors" else FLOAT32_BYTES
     return Estimate(
         texts=len(lengths),
         longest=max(lengths),
         forward_passes=len(lengths),
-        record_bytes=sum(kept),
-        peak_bytes=int(max(kept) * COPIES_OF_VECTORS + running),
+        record_bytes=sum(vectors_bytes(size, length, request.values, number_bytes) for length in lengths),
+        peak_bytes=int(keeping_vectors_bytes(size, max(lengths), request.values, number_bytes)),
         head_mean_bytes=sum(size.weight_bytes(length, "mean") for length in lengths),
         generates=size.generates,
+        is_bound=size.is_bound,
     )
 
 
-def _record_bytes(length: int, per_pair: int, size: Size, request: Request) -> int:
-    """What the record of a text holds."""
-    weights = per_pair * length**2 * (2 if request.gradients and request.heads == "all" else 1)
-    return weights + length * _vector_bytes(size, request)
+def estimate_of_method(lengths: Sequence[int], batch_size: int, size: Size, method: str) -> Estimate:
+    """Of running the model again on each text by itself, in batches of so many runs.
 
-
-def _vector_bytes(size: Size, request: Request) -> int:
-    """The queries, keys and values of one token."""
-    of_heads = size.layers * size.width * FLOAT32_BYTES
-    return of_heads * (2 * request.queries_and_keys + size.heads * request.values)
-
-
-def _batch_bytes(lengths: Sequence[int], per_pair: int, size: Size, request: Request) -> float:
-    """What is alive while a batch runs and its records are made, beside those records."""
-    tokens = len(lengths) * max(lengths)
-    pairs = len(lengths) * max(lengths) ** 2
-    held = per_pair * (pairs + COPIES_OF_RECORD * max(lengths) ** 2) + tokens * _vector_bytes(size, request)
-    held += COPIES_OF_LAYER * size.heads * FLOAT32_BYTES * pairs
-    held += ANSWERS * size.outcomes * FLOAT32_BYTES * tokens
-    if request.queries_and_keys:
-        held += COPIES_OF_BIAS * size.layers * FLOAT32_BYTES * pairs
-    if request.gradients:
-        held += per_pair * pairs * (request.heads == "all")
-        held += WIDTHS_KEPT_FOR_GRADIENTS * size.width * size.layers * FLOAT32_BYTES * tokens
-    return held
+    Integrated gradients takes as few steps together as it needs, so that a whole batch is a bound.
+    """
+    if method not in get_args(Rerun):
+        raise BadInput(
+            f"Estimates are of recording, or of a method that runs the model again ({', '.join(get_args(Rerun))}), not"
+            f" of {quote(method)}: it takes what the record takes."
+        )
+    again = cast(Rerun, method)
+    by_gradients = again == "integrated_gradients"
+    together = [batch_size if by_gradients else min(batch_size, length + 1) for length in lengths]
+    peaks = [running_bytes(size, again, texts, length) for texts, length in zip(together, lengths, strict=True)]
+    return Estimate(
+        texts=len(lengths),
+        longest=max(lengths),
+        forward_passes=len(lengths) * FEWEST_STEPS if by_gradients else sum(length + 1 for length in lengths),
+        record_bytes=0,
+        peak_bytes=int(max(peaks)),
+        head_mean_bytes=0,
+        generates=False,
+        method=again,
+        is_bound=size.is_bound or by_gradients,
+    )
 
 
 def available_bytes() -> int | None:

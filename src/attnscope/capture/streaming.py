@@ -1,11 +1,12 @@
 """Attention as it passes: each layer is shown once, as weights or as vectors, and kept nowhere.
 
-The weights of all layers are never held together on the AttentionInterface, so memory does not grow with the layers.
-Families off the interface return all their attentions at once, and hold them for the time of a batch.
+The weights of all layers are never held together, so memory does not grow with the layers. Only families off the
+AttentionInterface whose modules do not give what the model returns hold them for the time of a batch.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import torch
 from jaxtyping import Float
@@ -18,14 +19,18 @@ from ..record.attention import Stack
 from ..record.checks import looks_causal
 from ..record.vectors import LayerVectors
 from .collect import no_attention
-from .encoding import Encoded, encode, encode_ids
+from .encoding import Encoded, Passage, encode, encode_ids
 from .hub_model import HubModel, Ids, decoder_start
+from .hugging_face import HuggingFaceReader
+from .request import Request
 from .vectors import VectorCall, follows_from_vectors, watch_vectors
 from .verifying import observed_run, self_check
 from .watching import AttentionCall
 
 Show = Callable[[int, Float[Tensor, "text head query key"]], None]
 """Is given the number of a layer and its weights on a padded batch."""
+See = Callable[[int, Float[Tensor, "head query key"]], object]
+"""Who is shown the weights of a layer, by its number."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,22 @@ def stream(body: HubModel, texts: Sequence[Encoded], stack: Stack, show: Show) -
         observed_run(body.model, batch, observe, self_check(body.model, batch, "once"))
     if seen == 0:
         raise BadInput(no_attention(body.model, stack))
+
+
+def stream_layers(reader: HuggingFaceReader, passage: Passage, request: Request, see: See) -> None:
+    """Run the model on one text, and hand each layer's weights over as they come."""
+    queries, keys = passage.sides(request.stack)
+    numbers = count()
+
+    def hand_over(call: AttentionCall) -> None:
+        if call.stack == request.stack:
+            see(next(numbers), call.weights[0, :, : len(queries), : len(keys)])
+
+    batch = reader.answer_batch([passage.inputs])
+    with torch.no_grad():
+        observed_run(reader.model, batch, hand_over, self_check(reader.model, batch, request.verify))
+    if next(numbers) == 0:
+        raise BadInput(no_attention(reader.model, request.stack))
 
 
 def stream_vectors(body: HubModel, text: Encoded, stack: Stack, show: Callable[[int, LayerVectors], None]) -> None:

@@ -19,9 +19,10 @@ from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import Quantity
 from .answers import prediction_of, resolved_target, sigmoids, softmax_unless_single
 from .encoding import Encoded, Passage, Truncation, by_length
+from .memory import Size
 from .model import InstrumentedModel
 from .reader import Change, Sight, plain_answers
-from .request import Request, Size, checked_request
+from .request import Request, checked_request
 from .torch_attention import (
     Readout,
     Sources,

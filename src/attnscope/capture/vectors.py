@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 from ..errors import BadInput
+from ..numerals import in_words
 from ..record.attention import Stack
 from ..record.vectors import (
     LayerVectors,
@@ -30,6 +31,7 @@ from ..record.vectors import (
 )
 from .collect import VECTOR_TOLERANCES, head_matrices, no_attention, refuse_changed_heads
 from .families import layer_numbers, output_projection, stacks_of
+from .memory import FLOAT32_BYTES
 from .watching import Watch, on_interface, watched
 
 SAMPLED = 4
@@ -56,7 +58,8 @@ def watch_vectors(model: PreTrainedModel, observer: Any) -> Iterator[PreTrainedM
     if not on_interface(model):
         raise BadInput(
             f"{type(model).__name__} does not use transformers' AttentionInterface, so its queries and keys cannot be"
-            ' kept: record it with keep="weights", and a long text in parts with window=.'
+            ' kept: record it with keep="weights", a long text with heads="mean" or window=, or have model.stream show'
+            " its layers one by one."
         )
     with watched(model, Watch(observer, stacks_of(model), implementation="sdpa", attend=_attend)):
         yield model
@@ -80,7 +83,9 @@ def _attend(
     if isinstance(getattr(module, "sinks", None), Tensor):
         raise BadInput(
             f"{type(module).__name__} has learned sinks beside its keys, so queries and keys alone do not give its"
-            ' weights: record it with keep="weights".'
+            f" weights, {in_words(query.shape[1] * query.shape[2] * key.shape[2] * FLOAT32_BYTES)} for each layer here:"
+            ' record it with keep="weights", a long text with heads="mean" or window=, or have model.stream show its'
+            " layers one by one."
         )
     scaling = query.shape[-1] ** -0.5 if options.get("scaling") is None else float(options["scaling"])
     is_causal = options.get("is_causal")
@@ -237,6 +242,9 @@ class VectorCollector:
         for name, tensor in found.items():
             self._keep(name, tensor, self.dtype)
         self._keep("normalizers", layer.normalizers, torch.float32)
+        before = self.kept.get("bias", [None])[-1]
+        if layer.bias is not None and before is not None and torch.equal(layer.bias, before):
+            layer = replace(layer, bias=before)  # as many maps as layers would be kept otherwise
         for name in ("scaling", "softcap", "back", "ahead", "bias"):
             self.kept.setdefault(name, []).append(getattr(layer, name))
         if len(set(self.kept["softcap"])) > 1:

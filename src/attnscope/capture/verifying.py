@@ -44,8 +44,8 @@ LAYER_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-
 NOT_ANSWERS = ("attentions", "hidden_states", "past_key_values", "loss")
 """What a model returns beside its answer."""
 
-PIECE = 2**20
-"""How many numbers are compared at a time."""
+PIECE = 2**17
+"""How many numbers are compared at a time: they are held as float64, several times over."""
 
 _verified: WeakKeyDictionary[nn.Module, dict[str, Any]] = WeakKeyDictionary()
 PACKAGES = ("attnscope", "torch", "transformers", "tokenizers")
@@ -142,6 +142,8 @@ class SelfCheck:
                     f"The attention weights that {self._family} returns for layer {layer} are not those it computes"
                     ' with, so they cannot be recorded; pass verify="never" to record them all the same.'
                 )
+            if call.module is not None and self.products is not None:
+                self.products.clear()  # it is shown as it comes: what was multiplied so far is of this layer or before
             return
         weights, value = call.weights.detach(), call.value.detach()
         value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)

@@ -13,7 +13,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +32,8 @@ from .families import is_decoder_only, stacks_of
 FLASH_CLASS = re.compile(r"FlashAttention\d")
 """How modules are called that were built, once and for all, around a kernel that gives no weights."""
 
+BEGINNING = 8
+"""On so many tokens of a text is found which modules of a model give its weights."""
 SHARE_TOLERANCE = 2e-2
 """By how much rows of weights that leave a sink its part may miss what it leaves them, by rounding in bfloat16."""
 
@@ -135,6 +137,7 @@ class Watch:
         return known is None or known[0] is not module or known[1] is not query or known[2] is not key
 
 
+_places: WeakKeyDictionary[PreTrainedModel, dict[nn.Module, tuple[int, Stack]]] = WeakKeyDictionary()
 _watching: ContextVar[Watch | None] = ContextVar("attnscope_watch", default=None)
 
 
@@ -279,8 +282,9 @@ def watch_model(model: PreTrainedModel, observer: Observer) -> Iterator[Callable
             f'{flash.__name__} is built without attention weights: load the model with attn_implementation="eager".'
         )
     through_interface = on_interface(model)
-    with watched(model, Watch(observer if through_interface else None, stacks_of(model))):
-        yield model if through_interface else lambda **inputs: _run_eager(model, observer, inputs)
+    watch = Watch(observer if through_interface else None, stacks_of(model))
+    with watched(model, watch):
+        yield model if through_interface else lambda **inputs: _run_eager(model, observer, watch, inputs)
 
 
 @contextmanager
@@ -306,15 +310,71 @@ def watched(model: PreTrainedModel, watch: Watch) -> Iterator[None]:
             _watching.reset(token)
 
 
-def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, Any]) -> Any:
-    """Run an eager model that returns its attentions, and show them layer by layer."""
+# ---- families off the interface: what they return as their attention
+
+
+def _run_eager(model: PreTrainedModel, observer: Observer, watch: Watch, inputs: Mapping[str, Any]) -> Any:
+    """Run an eager model that returns its attentions, and show them layer by layer.
+
+    Where it is known which modules they come from, each is shown as it comes and a single zero returned in its place,
+    so that one layer's weights are all that is held. A backward pass needs them all, so there nothing is taken away.
+    """
+    places = {} if torch.is_grad_enabled() else _places_of_weights(model, inputs)
+    shown = 0
+
+    def hand_over(module: nn.Module, _given: Any, output: tuple[Any, ...]) -> tuple[Any, ...]:
+        nonlocal shown
+        if not watch.looks_at(module) or threading.get_ident() != watch.thread:
+            return output
+        shown += 1
+        place, stack = places[module]
+        try:
+            observer(AttentionCall(stack=stack, weights=output[place], module=module))
+        except Exception as error:  # noqa: BLE001 -- it goes on to whoever observes
+            raise _OfObserver(error) from None
+        return (*output[:place], output[place].new_zeros(1, 1, 1, 1), *output[place + 1 :])
+
+    with ExitStack() as hooks:
+        for module in places:
+            hooks.enter_context(module.register_forward_hook(hand_over))
+        try:
+            output = _with_attentions(model, inputs)
+        except _OfObserver as passed:
+            raise passed.error from None
+    returned = _returned(model, output)
+    if shown not in (0, len(returned)):
+        raise BadInput(f"{type(model).__name__} computes its attention otherwise on a longer text: it cannot be read.")
+    for stack, weights in returned if not shown else ():
+        if not isinstance(weights, Tensor) or weights.ndim != 4:
+            raise BadInput(
+                f"What {type(model).__name__} returns as its attention is no matrix of queries and keys for each"
+                " head, so it cannot be recorded."
+            )
+        observer(AttentionCall(stack=stack, weights=weights))
+    return output
+
+
+class _OfObserver(Exception):
+    """What went wrong in an observer, not in the model that was running."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+def _with_attentions(model: PreTrainedModel, inputs: Mapping[str, Any]) -> Any:
+    """What the model returns when it is asked for its attention."""
     try:
-        output = model(**inputs, output_attentions=True)
+        return model(**inputs, output_attentions=True)
     except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError) as error:
         raise BadInput(
             f"{type(model).__name__} fails when it is asked for its attention ({type(error).__name__}: {error}), so it"
             " cannot be recorded."
         ) from error
+
+
+def _returned(model: PreTrainedModel, output: Any) -> list[tuple[Stack, Any]]:
+    """What a model returned as its attention, layer by layer, and of which stack it is."""
     own: Stack = "decoder" if is_decoder_only(model) else "encoder"
     named: dict[str, Stack] = {
         "attentions": own,
@@ -322,15 +382,43 @@ def _run_eager(model: PreTrainedModel, observer: Observer, inputs: Mapping[str, 
         "decoder_attentions": "decoder",
         "cross_attentions": "cross",
     }
-    for name, stack in named.items():
-        for weights in getattr(output, name, None) or ():
-            if not isinstance(weights, Tensor) or weights.ndim != 4:
-                raise BadInput(
-                    f"What {type(model).__name__} returns as its attention is no matrix of queries and keys for each"
-                    " head, so it cannot be recorded."
-                )
-            observer(AttentionCall(stack=stack, weights=weights))
-    return output
+    return [(stack, weights) for name, stack in named.items() for weights in getattr(output, name, None) or ()]
+
+
+def _places_of_weights(model: PreTrainedModel, inputs: Mapping[str, Any]) -> dict[nn.Module, tuple[int, Stack]]:
+    """Which modules give the very weights that the model returns, at which place of what they give, of which stack.
+
+    Found once for each model, on the beginning of a text; none where what is returned comes from no module as it is.
+    """
+    if model in _places:
+        return _places[model]
+    given: list[tuple[nn.Module, int, Tensor]] = []
+
+    def note(module: nn.Module, _given: Any, output: Any) -> None:
+        parts = enumerate(output if type(output) is tuple else ())
+        given.extend((module, place, part) for place, part in parts if isinstance(part, Tensor) and part.ndim == 4)
+
+    beginning = {
+        name: value[:, :BEGINNING] if isinstance(value, Tensor) and value.ndim == 2 else value
+        for name, value in inputs.items()
+    }
+    places: dict[nn.Module, tuple[int, Stack]] = {}
+    with ExitStack() as hooks:
+        for module in model.modules():
+            hooks.enter_context(module.register_forward_hook(note))
+        try:
+            returned = _returned(model, model(**beginning, output_attentions=True))
+        except Exception:  # noqa: BLE001 -- whatever fails on the beginning may do well on the whole text
+            returned = []
+    for stack, weights in returned:
+        # the innermost module comes first
+        found = next(((module, place) for module, place, part in given if part is weights), None)
+        if found is None or places.get(found[0], (found[1], stack)) != (found[1], stack):
+            places = {}
+            break
+        places[found[0]] = found[1], stack
+    _places[model] = places
+    return places
 
 
 def _configurations(model: PreTrainedModel) -> list[PreTrainedConfig]:
