@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 from scipy.stats import t as student
 
+from attnscope.paint import CATEGORICAL
 from attnscope.reproduce import PAPERS, read_claims
 from attnscope.reproduce.abnar2020.paper import TABLE_1
 from attnscope.reproduce.claims import count, rows_with
@@ -20,7 +21,6 @@ from attnscope.reproduce.snell2021.paper import TABLE_5, TITLES
 from attnscope.reproduce.sun2020.paper import SCALINGS, accuracy_in_paper
 from attnscope.reproduce.vig2019.paper import CURVE
 from attnscope.reproduce.wu2020.paper import P_GRADIENT, T_QUADRATIC
-from attnscope.views.palette import CATEGORICAL
 from attnscope.views.printing import PAGE, QUIET, Plot, drawn_figure, legend_below
 
 REPRODUCTIONS = Path(__file__).parents[1] / "docs" / "reproductions"

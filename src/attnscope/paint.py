@@ -1,10 +1,13 @@
 """Numbers to colours, the same in a terminal, a page and a printed figure.
 
 Ink means weight: the sequential scale runs over one hue from lightness .97 (nothing) to .35 (everything) in OKLCH,
-which is perceptually even; in dark mode it runs the other way.
+which is perceptually even; in dark mode it runs the other way. Signed figures have a diverging scale, names a
+categorical one: that of Okabe and Ito (2008), made for readers of every colour vision, with grey for its black, which
+would vanish on a dark ground. Pages have all as CSS custom properties, so that scripts hold no colour.
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 HUE = 255.0
@@ -80,3 +83,45 @@ def style_rules(*, dark: bool = False) -> str:
         f".w{place}{{background:{background};color:{ink(background)}}}"
         for place, background in enumerate(sequential(dark=dark))
     )
+
+
+# ---- scales of the views
+
+CATEGORICAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+"""Eight colours for names; a ninth name takes the first again, hatched, and always shows its name. Grey is the last."""
+ORANGE = 55.0
+"""The hue of what is below zero, in degrees of OKLCH."""
+
+
+def diverging(*, dark: bool = False) -> tuple[str, ...]:
+    """The scale for signed figures: 256 colours from orange (least) over the ground (zero) to blue (most)."""
+    colours = []
+    for step in range(STEPS):
+        share = 2 * step / (STEPS - 1) - 1
+        lightness = 0.22 + 0.6 * abs(share) if dark else 0.97 - 0.5 * abs(share)
+        colours.append(oklch(lightness, 0.01 + 0.12 * abs(share), HUE if share > 0 else ORANGE))
+    return tuple(colours)
+
+
+def heat() -> tuple[str, ...]:
+    """The scale for heat over an image: 64 colours from dark violet over red to bright yellow, evenly lighter."""
+    shares = [step / 63 for step in range(64)]
+    return tuple(oklch(0.35 + 0.57 * share, 0.13 + 0.04 * share, (300 + 165 * share) % 360) for share in shares)
+
+
+def colour_properties() -> str:
+    """The scales as CSS custom properties of every view; a script reads those of the scheme of the moment.
+
+    >>> colour_properties().count("--sequential:"), colour_properties().count("prefers-color-scheme")
+    (2, 1)
+    """
+    return f"{_properties(dark=False)}@media (prefers-color-scheme:dark){{{_properties(dark=True)}}}"
+
+
+def _properties(*, dark: bool) -> str:
+    scales: dict[str, Sequence[str]] = {
+        "sequential": sequential(dark=dark),
+        "diverging": diverging(dark=dark),
+        "categorical": CATEGORICAL,
+    }
+    return ".attnscope{" + "".join(f"--{name}:{' '.join(colours)};" for name, colours in scales.items()) + "}"

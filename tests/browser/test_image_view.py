@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 from attnscope import AttentionRecord
 from attnscope.attribution import raw, rollout
+from attnscope.paint import heat
 from attnscope.views import image
-from attnscope.views.palette import heat
 
 from .conftest import settled
 

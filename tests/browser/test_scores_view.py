@@ -11,10 +11,9 @@ from playwright.sync_api import expect
 from attnscope import AttentionRecord
 from attnscope.attribution import raw, rollout
 from attnscope.attribution.comparing import spearman
-from attnscope.paint import colour, step
+from attnscope.paint import colour, diverging, step
 from attnscope.record.scores import scores_of
 from attnscope.views import scores, write_page
-from attnscope.views.palette import diverging
 
 from .conftest import settled
 

@@ -15,10 +15,10 @@ from PIL import Image
 from attnscope import AttentionRecord
 from attnscope.attribution import raw, rollout
 from attnscope.errors import BadInput
+from attnscope.paint import heat
 from attnscope.record.scores import TokenScores
 from attnscope.views import image
 from attnscope.views.image import overlay, pixels_of
-from attnscope.views.palette import heat
 
 ROWS, COLUMNS = 2, 3
 PATCHES = [f"patch {row},{column}" for row in range(ROWS) for column in range(COLUMNS)]

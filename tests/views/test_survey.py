@@ -10,10 +10,10 @@ import pytest
 from matplotlib.colors import to_hex
 
 from attnscope.errors import BadInput
+from attnscope.paint import CATEGORICAL
 from attnscope.statistics import ROLE_KINDS, ROLE_SYMBOLS
 from attnscope.statistics.roles import UNINFORMATIVE
 from attnscope.views import VIEWS, page_html, survey
-from attnscope.views.palette import CATEGORICAL
 from attnscope.views.survey import add_spaces, shorten_around
 from attnscope.views.weights import pack_array, unpack_array
 

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..paint import CATEGORICAL
 from ..record import AttentionRecord, VectorRecord
 from ..record.schema import checked
 from ..record.vectors import rows as rows_of
 from ..statistics.sinks import sinks_of
 from .choices import pick_one
-from .palette import CATEGORICAL
 from .printing import COLUMN, INK, QUIET, Ink, Plot, draw_lines, drawn_figure, fit_text, text_width
 from .record_view import layers_with_room, record_view, with_few_weights
 from .sides import (

@@ -12,9 +12,9 @@ from jaxtyping import Float64, UInt8
 
 from .. import paint
 from ..errors import BadInput
+from ..paint import diverging, heat
 from ..record import TokenScores
 from ..record.schema import checked
-from .palette import diverging, heat
 from .printing import COLUMN, INK, PAGE, Plot, drawn_figure, fit_text
 from .scores_methods import Method, Scores, methods_of
 from .tables import tidy_table

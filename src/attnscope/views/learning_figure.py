@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 
 from ..errors import BadInput
 from ..numerals import counted
-from .palette import CATEGORICAL
+from ..paint import CATEGORICAL
 from .printing import INK, PAGE, QUIET, Plot, drawn_figure, fit_text, small_multiples, text_width
 
 PATTERNS = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))

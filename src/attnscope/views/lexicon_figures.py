@@ -11,7 +11,7 @@ from jaxtyping import Float64
 from .. import paint
 from ..errors import BadInput
 from ..numerals import counted
-from .palette import CATEGORICAL
+from ..paint import CATEGORICAL
 from .printing import COLUMN, INK, PAGE, Plot, colour_map, drawn_figure, shorten, small_multiples, text_width
 from .tables import fill_array, need, only_one
 

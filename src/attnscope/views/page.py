@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..errors import BadInput
 from ..files import written_atomically
-from .palette import colour_properties
+from ..paint import colour_properties
 from .weights import WRITERS, Writer, seven_bit_text
 
 HERE = Path(__file__).parent

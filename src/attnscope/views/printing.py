@@ -17,7 +17,7 @@ from typing import Any
 from .. import paint
 from ..errors import BadInput
 from ..files import written_atomically
-from .palette import diverging
+from ..paint import diverging
 
 Points = Sequence[tuple[tuple[float, float], tuple[float, float]]]
 Box = tuple[float, float, float, float]

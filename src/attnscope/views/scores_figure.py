@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import paint
 from ..errors import BadInput
-from .palette import diverging
+from ..paint import diverging
 from .printing import (
     INK,
     NARROWEST,

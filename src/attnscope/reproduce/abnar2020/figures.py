@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...views.palette import CATEGORICAL
+from ...paint import CATEGORICAL
 from ...views.printing import COLUMN, PAGE, QUIET, Plot, drawn_figure, legend_below, whole_numbers
 from ..claims import rows_with
 from ..document import Block, Figure, Heading, Paragraph, Table, Words, under

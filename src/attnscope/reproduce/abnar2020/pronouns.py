@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from ...errors import BadInput
+from ...paint import CATEGORICAL
 from ...record import AttentionRecord
 from ...record.words import word_groups, word_labels
-from ...views.palette import CATEGORICAL
 from ...views.printing import INK, PAGE, QUIET, Plot, drawn_figure, whole_numbers
 from ..claims import rows_with
 from ..document import Block, Code, Figure, Paragraph, Piece, Table, under

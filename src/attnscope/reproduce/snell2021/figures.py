@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...views.palette import CATEGORICAL
+from ...paint import CATEGORICAL
 from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
 from ..claims import NOTHING, rows_with
 from ..document import Block, Figure, Heading, Paragraph, Table, Words, under

@@ -8,8 +8,8 @@ import pandas as pd
 
 from ...lab.data import text_statistics
 from ...numerals import counted
+from ...paint import CATEGORICAL
 from ...views import learning
-from ...views.palette import CATEGORICAL
 from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
 from ..claims import rows_with
 from ..document import Block, Figure, Heading, Paragraph, Table, Words, under
