@@ -175,7 +175,8 @@ def inner_widths(model: PreTrainedModel, heads: int, groups: int) -> tuple[int, 
             shared = {"q_norm": heads, "k_norm": groups}.get(name.rpartition(".")[2], 1)
             norms += weight.numel() * shared * (2 if isinstance(module, nn.LayerNorm) else 3)
         elif isinstance(module, (nn.Linear, Conv1D)) and module is not table and not ATTENDING.search(name):
-            given, put_out = (weight.shape[1], weight.shape[0]) if isinstance(module, nn.Linear) else weight.shape
+            is_linear = isinstance(module, nn.Linear)
+            given, put_out = (module.in_features, module.out_features) if is_linear else module.weight.shape
             wide += put_out if put_out > given else 0
             narrow += given if given > put_out else 0
             widest = max(widest, given if given > put_out else 0)
