@@ -89,7 +89,7 @@ class HuggingFaceReader(HubModel):
         table = self.model.get_output_embeddings() if self.task in ANSWERING else None
         below = size_of(self.model, "encoder") if self.has_both_sides else None
         above = (size_of(self.model, "decoder") or size)[0]
-        inner, saved = inner_widths(self.model, heads, groups or heads)
+        inner, saved = inner_widths(self.model, heads, groups or heads, head_width or width // heads)
         names = [name for name, _ in self.model.named_modules()]
         has_biases = any(name.endswith("relative_attention_bias") for name in names)
         return Size(
