@@ -91,7 +91,7 @@ def test_peaks_of_six_families_are_within_a_quarter_of_what_was_said():
     if not memory.CLEAR_PEAK.exists():
         pytest.skip("The peak of a process can be read and begun anew on Linux only.")
     kinds = [*memory.RECORDS, *memory.METHODS]
-    found = memory.peaks_of(list(memory.FAMILIES), kinds, tokens=256, layers=2)
+    found = memory.peaks_of(list(memory.FAMILIES), kinds, tokens=192, layers=2)
     assert len(found) == len(memory.FAMILIES) * len(kinds) == 42
     noise = 2e6  # of what is no tensor
     wrong = [case for case in found if abs(case[2] - case[1]) > memory.NEAR * case[1] + noise]

@@ -125,7 +125,7 @@ def measure_memory() -> Iterator[Figure]:
             )
 
 
-def peaks_of(families: Sequence[str], kinds: Sequence[str], tokens: int, layers: int) -> list[tuple[str, float, float]]:
+def peaks_of(families: Sequence[str], kinds: Sequence[str], tokens: int, layers: int) -> list[tuple[str, int, int]]:
     """Of each case its name, the bytes at its peak over the loaded model, and those estimated; in a fresh process."""
     if not CLEAR_PEAK.exists():
         raise BadInput("The peak of a process can be read and begun anew on Linux only.")
@@ -133,7 +133,8 @@ def peaks_of(families: Sequence[str], kinds: Sequence[str], tokens: int, layers:
     code = f"from attnscope.bench.memory import measure_here; measure_here(*{asked})"
     steady = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": str(MAPPED_ALONE)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=steady)  # noqa: S603
-    return [tuple(json.loads(line)) for line in done.stdout.splitlines() if line.startswith("[")]
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    return [(str(case), int(measured), int(said)) for case, measured, said in found]
 
 
 def measure_here(families: Sequence[str], kinds: Sequence[str], tokens: int, layers: int) -> None:

@@ -154,7 +154,7 @@ def size_of(model: PreTrainedModel, stack: Stack) -> tuple[int, int] | None:
     return layers, heads
 
 
-def inner_widths(model: PreTrainedModel, heads: int, groups: int) -> tuple[int, int]:
+def inner_widths(model: PreTrainedModel, heads: int, groups: int, head_width: int) -> tuple[int, int]:
     """How many numbers a layer holds at once of each token, beyond vectors of the model's width; how many all save.
 
     Told from the modules beside attention. What widens puts out numbers that are saved, and so is what is given to what
@@ -172,11 +172,16 @@ def inner_widths(model: PreTrainedModel, heads: int, groups: int) -> tuple[int, 
             scanning = max(scanning, SCAN_SQUARES * heads_there * chunk + SCAN_VECTORS_AT_WORK * vectors)
             scanned += SCAN_SQUARES * heads_there * chunk + SCAN_VECTORS_SAVED * vectors
         elif kind.endswith("Norm") and weight is not None:
+            # one norm for all heads of queries or keys, unless it is as wide as all of them together
             shared = {"q_norm": heads, "k_norm": groups}.get(name.rpartition(".")[2], 1)
-            norms += weight.numel() * shared * (2 if isinstance(module, nn.LayerNorm) else 3)
+            norms += (
+                weight.numel()
+                * (shared if weight.numel() == head_width else 1)
+                * (2 if isinstance(module, nn.LayerNorm) else 3)
+            )
         elif isinstance(module, (nn.Linear, Conv1D)) and module is not table and not ATTENDING.search(name):
-            shape = module.weight.shape
-            given, put_out = (shape[1], shape[0]) if isinstance(module, nn.Linear) else shape
+            is_linear = isinstance(module, nn.Linear)
+            given, put_out = (module.in_features, module.out_features) if is_linear else module.weight.shape
             wide += put_out if put_out > given else 0
             narrow += given if given > put_out else 0
             widest = max(widest, given if given > put_out else 0)

@@ -23,7 +23,7 @@ from .encoding import Encoded, Passage, Truncation, by_length, checked_parts, en
 from .families import CODES_OF_SOUND, inner_widths, size_of
 from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_outputs, lookups
 from .memory import Size
-from .prefix import answers_behind_prefix, may_go_on
+from .prefix import answers_behind_prefix
 from .reader import Change, Sight, plain_answers
 from .request import Request, checked_request
 from .vectors import VectorCollector, watch_vectors
@@ -86,7 +86,7 @@ class HuggingFaceReader(HubModel):
         table = self.model.get_output_embeddings() if self.task in ANSWERING else None
         below = size_of(self.model, "encoder") if self.has_both_sides else None
         above = (size_of(self.model, "decoder") or size)[0]
-        inner, saved = inner_widths(self.model, heads, groups or heads)
+        inner, saved = inner_widths(self.model, heads, groups or heads, head_width or width // heads)
         names = [name for name, _ in self.model.named_modules()]
         has_biases = any(name.endswith("relative_attention_bias") for name in names)
         return Size(
@@ -107,7 +107,6 @@ class HuggingFaceReader(HubModel):
             has_softcap=getattr(config, "attn_logit_softcapping", None) is not None,
             has_windows=getattr(config, "sliding_window", None) is not None,
             is_fused=implementation_of(self.model) != "eager",
-            shares_beginnings=may_go_on(self),
             is_bound=any(name.endswith("experts") for name in names),
         )
 

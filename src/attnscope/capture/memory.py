@@ -112,14 +112,14 @@ class Held:
     values: bool
 
 
-def record_bytes(size: Size, held: Held, length: int) -> float:
+def record_bytes(size: Size, held: Held, length: int) -> int:
     """What a record of a text takes once it is made."""
     weights = size.layers * held.kept_heads * length**2 * FLOAT32_BYTES
     gradients = weights if held.gradients and held.kept_heads == size.heads else 0
     return weights + gradients + FLOAT32_BYTES * _vectors(size, held, length) + _biases(size, held, 1, length)
 
 
-def recording_bytes(size: Size, held: Held, texts: int, length: int) -> float:
+def recording_bytes(size: Size, held: Held, texts: int, length: int) -> int:
     """What is held at the peak while a batch of texts of this length runs and its records are made, with them."""
     tokens, pairs = texts * length, texts * length**2
     one_map = size.heads * pairs * size.number_bytes
@@ -147,7 +147,7 @@ def recording_bytes(size: Size, held: Held, texts: int, length: int) -> float:
             maps + shared + vectors + answers + BACKWARD_SCORES * one_map + _saved(size, tokens, fused=False) + work
         )
         moments["making records"] += of_heads
-    return max(moments.values())
+    return int(max(moments.values()))
 
 
 def vectors_bytes(size: Size, length: int, values: bool, number_bytes: int) -> int:
@@ -157,7 +157,7 @@ def vectors_bytes(size: Size, length: int, values: bool, number_bytes: int) -> i
     return size.layers * length * (numbers * number_bytes + size.heads * FLOAT32_BYTES) + biases
 
 
-def keeping_vectors_bytes(size: Size, length: int, values: bool, number_bytes: int) -> float:
+def keeping_vectors_bytes(size: Size, length: int, values: bool, number_bytes: int) -> int:
     """What is held at the peak while a text is recorded as vectors."""
     record = vectors_bytes(size, length, values, number_bytes)
     biases = BIAS_COPIES * size.heads * length**2 * FLOAT32_BYTES if size.has_biases else 0
@@ -172,7 +172,7 @@ def keeping_vectors_bytes(size: Size, length: int, values: bool, number_bytes: i
     return record + biases + max(moments)
 
 
-def running_bytes(size: Size, method: Rerun, texts: int, length: int) -> float:
+def running_bytes(size: Size, method: Rerun, texts: int, length: int) -> int:
     """What is held at the peak while a batch of texts of this length is run again by a method."""
     tokens, pairs = texts * length, texts * length**2
     given = tokens * size.width * FLOAT32_BYTES + 2 * length * size.width * FLOAT32_BYTES
@@ -184,10 +184,10 @@ def running_bytes(size: Size, method: Rerun, texts: int, length: int) -> float:
     if method == "blank_out":
         cache = 2 * size.layers * size.of_keys * tokens * size.number_bytes if size.shares_beginnings else 0
         alone = 1 - SHARED if size.shares_beginnings else 1
-        return given + cache + 2 * biases + max(alone * work, scores, answers)
+        return int(given + cache + 2 * biases + max(alone * work, scores, answers))
     maps = (size.biased if size.is_fused else size.attentions * (1 + size.has_softcap)) * one_map
-    backward = max(work, BACKWARD_SCORES * one_map if maps else 0)
-    return 2 * given + biases + maps + _saved(size, tokens, fused=not maps) + backward + 2 * answers
+    backward = max(tokens * size.inner * size.number_bytes, BACKWARD_SCORES * one_map if maps else 0)
+    return int(2 * given + biases + maps + _saved(size, tokens, fused=not maps) + backward + 2 * answers)
 
 
 def _vectors(size: Size, held: Held, tokens: int) -> int:

@@ -396,6 +396,7 @@ class InstrumentedModel:
         if size is None:
             raise BadInput(f"The configuration of {type(self.model).__name__} does not tell its layers and heads.")
         if method is not None:
+            size = replace(size, shares_beginnings=self.shares_beginnings)
             return estimate_of_method(lengths, batch_size, size, method)
         return estimate_of(lengths, batch_size, size, request)
 

@@ -178,9 +178,9 @@ def estimate_of(lengths: Sequence[int], batch_size: int, size: Size, request: Re
         return _estimate_of_vectors(lengths, size, request)
     kept_heads = size.heads if request.heads == "all" else 1
     held = Held(kept_heads, request.gradients, request.queries_and_keys, request.values)
-    passes, peak = 0, 0.0
+    passes = peak = 0
     for window in windows(lengths, batch_size, lambda length: size.weight_bytes(length, request.heads)):
-        waiting = 0.0
+        waiting = 0
         for batch in by_length(window, batch_size if size.takes_padding else 1):
             passes += 1
             together = [window[place] for place in batch]
@@ -192,7 +192,7 @@ def estimate_of(lengths: Sequence[int], batch_size: int, size: Size, request: Re
         longest=max(lengths),
         forward_passes=passes,
         record_bytes=weights,
-        peak_bytes=int(peak),
+        peak_bytes=peak,
         head_mean_bytes=weights // kept_heads,
         generates=size.generates,
         is_bound=size.is_bound,
@@ -207,7 +207,7 @@ def _estimate_of_vectors(lengths: Sequence[int], size: Size, request: Request) -
         longest=max(lengths),
         forward_passes=len(lengths),
         record_bytes=sum(vectors_bytes(size, length, request.values, number_bytes) for length in lengths),
-        peak_bytes=int(keeping_vectors_bytes(size, max(lengths), request.values, number_bytes)),
+        peak_bytes=keeping_vectors_bytes(size, max(lengths), request.values, number_bytes),
         head_mean_bytes=sum(size.weight_bytes(length, "mean") for length in lengths),
         generates=size.generates,
         is_bound=size.is_bound,
@@ -233,7 +233,7 @@ def estimate_of_method(lengths: Sequence[int], batch_size: int, size: Size, meth
         longest=max(lengths),
         forward_passes=len(lengths) * FEWEST_STEPS if by_gradients else sum(length + 1 for length in lengths),
         record_bytes=0,
-        peak_bytes=int(max(peaks)),
+        peak_bytes=max(peaks),
         head_mean_bytes=0,
         generates=False,
         method=again,
