@@ -1,6 +1,8 @@
 """Views of records of vectors: pooled maps, figures and cut rows are those of the weights, and pages stay small."""
 
 import json
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -181,6 +183,16 @@ def test_scores_of_vectors_have_no_maps_of_other_queries():
     assert "row by row" in view.payload["methods"][0]["without"]
     assert isinstance(record, AttentionRecord)
     assert len(view.to_frame()) == 2 * 150
+
+
+def test_in_a_document_what_has_half_of_all_is_a_sink(monkeypatch):
+    record = vectors_of(tokens=40)
+    resting = replace(raw(record), scores=torch.full((40,), 0.4 / 39).index_fill(0, torch.tensor([7]), 0.6))
+    assert views.scores(resting, record=record).payload["keys"]["sinks"] == []
+    monkeypatch.setattr(sys.modules["attnscope.views.scores"], "LONG", 30)  # the name itself is the function
+    view = views.scores(resting, record=record)
+    assert view.payload["keys"]["sinks"] == [7]
+    assert view.state["root"]
 
 
 def test_a_document_knows_where_its_lines_end():

@@ -113,9 +113,16 @@ def scores(
 
 def _sides(methods: Sequence[Method], record: AttentionRecord | None, level: Level | None) -> dict[str, Any]:
     """The tokens that attend and those that are scored."""
-    if record is not None and level == "token":
-        return sides_of(record)
     scored = methods[0].scores
+    if record is not None and level == "token":
+        sides = sides_of(record)
+        if len(scored.tokens) > LONG:
+            # of thousands of tokens none but a resting place has half of all: it would leave the others blank
+            resting = {
+                place for place, special in enumerate(scored.special) if not special and _rests_on(methods, place)
+            }
+            sides["keys"]["sinks"] = sorted(resting.union(sides["keys"]["sinks"]))
+        return sides
     sinks = [place for place, special in enumerate(scored.special) if not special and _rests_on(methods, place)]
     keys = {**side_of(scored.tokens, scored.word_ids, scored.special, None), "sinks": sinks, "masked": []}
     if record is not None and level is not None:
