@@ -75,6 +75,20 @@ def test_explain_prints_each_method_asked_for_or_json():
     assert "no method 'guess'" in refused.stderr
 
 
+def test_a_dry_run_tells_the_memory_and_scores_nothing():
+    asked = ["explain", "demo", "the key to the cabinets", "--dry-run"]
+    result = RUNNER.invoke(app, asked)
+    assert [line.split(":")[0] for line in result.stdout.splitlines()] == [
+        "record",
+        "blank_out",
+        "integrated_gradients",
+    ]
+    assert result.stdout.count("over the loaded model") == 3
+    told = json.loads(RUNNER.invoke(app, [*asked, "--methods", "rollout", "--json"]).stdout)
+    assert list(told) == ["record"]
+    assert told["record"]["peak_bytes"] > told["record"]["record_bytes"] > 0
+
+
 def test_an_unknown_benchmark_is_refused():
     refused = RUNNER.invoke(app, ["bench", "guess"])
     assert refused.exit_code == 2
