@@ -180,15 +180,10 @@ def inner_widths(model: PreTrainedModel, heads: int, groups: int, head_width: in
                 * (2 if isinstance(module, nn.LayerNorm) else 3)
             )
         elif isinstance(module, (nn.Linear, Conv1D)) and module is not table and not ATTENDING.search(name):
-<<<<<<< HEAD
             if isinstance(module, nn.Linear):  # a quantised one packs its weight
                 given, put_out = module.in_features, module.out_features
             else:
                 given, put_out = module.weight.shape
-=======
-            sides: Any = (module.in_features, module.out_features) if isinstance(module, nn.Linear) else weight.shape
-            given, put_out = (int(side) for side in sides)
->>>>>>> estimates
             wide += put_out if put_out > given else 0
             narrow += given if given > put_out else 0
             widest = max(widest, given if given > put_out else 0)
