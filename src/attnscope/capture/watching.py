@@ -407,8 +407,7 @@ def _places_of_weights(model: PreTrainedModel, inputs: Mapping[str, Any]) -> dic
         for module in model.modules():
             hooks.enter_context(module.register_forward_hook(note))
         try:
-            # by its forward alone: hooks of the user's own on the model are for texts that are recorded
-            returned = _returned(model, model.forward(**beginning, output_attentions=True))
+            returned = _returned(model, model(**beginning, output_attentions=True))
         except Exception:  # noqa: BLE001 -- whatever fails on the beginning may do well on the whole text
             returned = []
     for stack, weights in returned:
