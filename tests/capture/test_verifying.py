@@ -12,6 +12,7 @@ from transformers.models.llama import modeling_llama
 
 import attnscope
 from attnscope import BadInput
+from attnscope.capture.watching import on_interface
 
 
 def test_a_model_is_checked_once_and_its_card_says_so(family: str, tiny: SimpleNamespace) -> None:
@@ -19,10 +20,11 @@ def test_a_model_is_checked_once_and_its_card_says_so(family: str, tiny: SimpleN
     calls: Counter[str] = Counter()
     model.model.register_forward_hook(lambda *_: calls.update(["pass"]))
     stack = "encoder" if "encoder" in model.stacks else None  # no greedy output, which takes passes of its own
+    trial = 0 if on_interface(model.model) else 1  # of a few tokens: which modules give the weights that are returned
     first = model.record(tiny.texts[0], stack=stack)
-    assert calls["pass"] == 2
+    assert calls["pass"] == 2 + trial
     second = model.record(tiny.texts[1], stack=stack)
-    assert calls["pass"] == 3
+    assert calls["pass"] == 3 + trial
     verified = first.card["verified"]
     assert second.card["verified"] == verified
     assert verified["answers_differ_by"] < 1e-4
