@@ -75,11 +75,30 @@ def test_every_statistic_is_that_of_the_whole_map(text, elements, block, sample,
                 second = kind.second_pass
                 found = in_blocks(second.after(whole, frame), reading, frame, layers)
                 whole = sample.fed(second.after(whole, frame), [reading], weights, frame)
-            assert_same(found.result(), whole.result(), labels[name])
+            expected = whole.result()
+            if name == "exemplars":  # of pairs with the same weight any may be the largest
+                expected = same_weight_same_pair(found.result(), expected, weights)
+            assert_same(found.result(), expected, labels[name])
         found, whole = RestingHeads(frame), RestingHeads(frame)
         in_blocks(found, reading, frame, layers)
         sample.fed(whole, [reading], weights, frame)
         assert found.counts[5].tolist() == whole.counts[5].tolist()
+
+
+def same_weight_same_pair(found: pd.DataFrame, expected: pd.DataFrame, weights: torch.Tensor) -> pd.DataFrame:
+    """What is expected, with the pair that was found where that has the same weight in the whole map."""
+    taken = expected.copy()
+    for row in range(min(len(found), len(expected))):
+        pairs = [
+            tuple(int(table[column].iloc[row]) for column in ("layer", "head", "query", "key"))
+            for table in (found, expected)
+        ]
+        first, second = (float(weights[layer, 0, head, query, key]) for layer, head, query, key in pairs)
+        if abs(first - second) < 1e-6:
+            pair = found.iloc[row].copy()
+            pair["value"] = expected["value"].iloc[row]
+            taken.iloc[row] = pair
+    return taken
 
 
 def assert_same(found: pd.DataFrame, expected: pd.DataFrame, keys: list[str]) -> None:

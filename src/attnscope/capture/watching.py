@@ -319,7 +319,9 @@ def _run_eager(model: PreTrainedModel, observer: Observer, watch: Watch, inputs:
     Where it is known which modules they come from, each is shown as it comes and a single zero returned in its place,
     so that one layer's weights are all that is held. A backward pass needs them all, so there nothing is taken away.
     """
-    places = {} if torch.is_grad_enabled() else _places_of_weights(model, inputs)
+    devices = {parameter.device for parameter in model.parameters() if parameter.device.type == "cuda"}
+    with torch.random.fork_rng(devices=sorted(devices, key=str)):  # ViLT draws patches by chance: the run's own draw
+        places = {} if torch.is_grad_enabled() else _places_of_weights(model, inputs)
     shown = 0
 
     def hand_over(module: nn.Module, _given: Any, output: tuple[Any, ...]) -> tuple[Any, ...]:
