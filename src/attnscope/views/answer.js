@@ -145,7 +145,11 @@ class Context {
       return { node, before, after };
     });
     this.parts = parts.map(({ name, kind }, part) => {
-      const title = element("button", { type: "button", className: "title", dir: "auto", onclick: (event) => this.#pinPart(part, event) }, name);
+      const title = element(
+        "button",
+        { type: "button", className: "title", dir: "auto", onclick: (event) => this.#pinPart(part, event) },
+        name,
+      );
       const [bar, share, drop] = [element("i", {}), element("span", { className: "share" }), element("span", { className: "drop quiet" })];
       const places = passages.flatMap((passage, place) => (passage.part === part ? [place] : []));
       const texts = places.flatMap((place) => {
@@ -155,11 +159,8 @@ class Context {
       });
       const head = element("header", {}, title, element("span", { className: "meter", ariaHidden: "true" }, bar), share, drop);
       const node = element("article", { className: `part ${kind}`, ariaLabel: name }, head, element("p", {}, ...texts));
-      for (const [coming, at] of [
-        ["pointerenter", { keys: places }],
-        ["pointerleave", null],
-      ])
-        head.addEventListener(/** @type {string} */ (coming), () => this.panel.preview(at));
+      head.addEventListener("pointerenter", () => this.panel.preview({ keys: places }));
+      head.addEventListener("pointerleave", () => this.panel.preview(null));
       return { node, title, bar, share, drop, places };
     });
     this.list = element("div", { className: "parts" });
@@ -190,7 +191,8 @@ class Context {
     const place = this.#at(event);
     if (place === null) return event.target.closest("header") ? undefined : this.panel.preview(null);
     this.panel.preview({ keys: [place] });
-    const box = event.type === "focusin" ? this.passages[place].node.getBoundingClientRect() : { left: event.clientX, bottom: event.clientY + 8 };
+    const box =
+      event.type === "focusin" ? this.passages[place].node.getBoundingClientRect() : { left: event.clientX, bottom: event.clientY + 8 };
     return this.panel.tellPassage({ x: box.left, y: box.bottom - 8 }, place);
   }
 
@@ -286,7 +288,12 @@ class Context {
       const colour = isSide(parts[passages[place].part].kind) ? blank : ground(end ? shares[place] / end : 0);
       context.fillStyle = colour;
       for (const { left, top, width, height } of node.getClientRects())
-        context.fillRect((left - around.left) * across, (top - around.top + area.scrollTop) * down, width * across, Math.max(height * down, 1));
+        context.fillRect(
+          (left - around.left) * across,
+          (top - around.top + area.scrollTop) * down,
+          width * across,
+          Math.max(height * down, 1),
+        );
     });
     this.#placeBand();
   }
@@ -445,14 +452,20 @@ export class AnswerPanel {
     this.first.replaceChildren(
       ...best.map((place) => {
         const { text, part } = passages[place];
-        const go = element("button", { type: "button", className: "go", dir: "auto", onclick: () => this.context.focus(place) }, text.trim());
+        const go = element(
+          "button",
+          { type: "button", className: "go", dir: "auto", onclick: () => this.context.focus(place) },
+          text.trim(),
+        );
         return element("li", {}, go, element("span", { className: "quiet" }, `${parts[part].name} · ${signedPercent(rows.shares[place])}`));
       }),
     );
     const { signed } = this.payload.methods.find(({ name }) => name === chosen.method);
     const ground = groundOf(this.palette, signed, chosen.root);
     for (const { canvas } of this.legend)
-      drawRamp(sharp(canvas, LEGEND, 12), { left: 0, top: 0, width: LEGEND, height: 12 }, (share) => ground(signed ? 2 * share - 1 : share));
+      drawRamp(sharp(canvas, LEGEND, 12), { left: 0, top: 0, width: LEGEND, height: 12 }, (share) =>
+        ground(signed ? 2 * share - 1 : share),
+      );
   }
 
   /** Reads a passage out. @param {{x: number, y: number}} at @param {number} place */

@@ -17,8 +17,10 @@ from .answer_scene import SIDE, AnswerRows, AnswerScene, Kind
 from .printing import (
     BAR,
     INK,
+    NARROWEST,
     PAGE,
     QUIET,
+    Box,
     Ink,
     Plot,
     draw_in_inches,
@@ -32,12 +34,12 @@ from .printing import (
 
 ROW, BETWEEN = 0.18, 0.1
 """Inches of a line of text, and between two parts."""
-PAD, SPACE = 0.012, 0.035
+PAD, SPACE = 0.012, 0.022
 """Inches beside the letters of a word, and of a space."""
 TALLEST = 9.0
 """Inches of a page."""
-METER, SAID = 1.1, 1.3
-"""Inches of a bar, and of the figures behind it."""
+METER, SAID = 0.16, 1.3
+"""The width of a bar as a share of the figure's, and the inches of the figures behind it."""
 SMALL = 7
 FOLD = "…"
 SEPARATED = 12
@@ -70,7 +72,7 @@ class Block:
     """Pieces set as running text, below a heading if there is one."""
 
     heading: tuple[str, tuple[str, str], float] | None
-    """What it is called, its share and drop in words, and how long the bar is, from 0 to 1."""
+    """What it is called, its share and drop in words, and how long the bar is, from 0 to 1 or from -1."""
     pieces: Sequence[Piece]
 
     def places(self, width: float) -> list[tuple[int, float]]:
@@ -91,24 +93,31 @@ def answer_figure(scene: AnswerScene, state: Mapping[str, Any], width: int | flo
     pinned = set(state.get("queries") or ()), set(state.get("keys") or ())
     reply = _reply(scene, rows, state, pinned[0])
     origin = _origin(rows)
-    room = TALLEST - reply.height(width) - len(origin) * ROW - 2 * BETWEEN
-    shown = _that_fit(scene, rows, room, width)
-    parts = [_part(scene, rows, state, part, shown, pinned[1]) for part in rows.order]
-    height = TALLEST - room + sum(part.height(width) for part in parts)
+    above = reply.height(width) + len(origin) * ROW + BETWEEN
+    shown = _that_fit(scene, rows, state, TALLEST - above - ROW, width)
+    parts = _parts(scene, rows, state, shown, pinned[1])
+    absent = [part for part in rows.order if shown.isdisjoint(scene.part_places[part])]
+    height = above + sum(part.height(width) for part in parts) + ROW * bool(absent)
     with drawn_figure(width, height) as figure:
         figure.set_layout_engine("none")
         axes = draw_in_inches(figure.add_axes((0, 0, 1, 1)), width, height)
         top = _draw_block(axes, reply, 0.0, width)
         for name, share in origin:
             axes.text(0, top + ROW / 2, name, va="center", color=INK)
-            _draw_meter(axes, width - METER - SAID - 0.1, top, abs(share))
+            _draw_meter(axes, top, width, share)
             axes.text(width - SAID / 2 - 0.1, top + ROW / 2, _percent(share), va="center", ha="right", color=INK)
             if name == TITLES["document"] and not math.isnan(rows.drop_of_all):
-                axes.text(width, top + ROW / 2, f"drop {_number(rows.drop_of_all)}", va="center", ha="right", color=QUIET)
+                axes.text(
+                    width, top + ROW / 2, f"drop {_number(rows.drop_of_all)}", va="center", ha="right", color=QUIET
+                )
             top += ROW
         top += BETWEEN
         for part in parts:
             top = _draw_block(axes, part, top, width)
+        if absent:
+            share = float(rows.part_shares[absent].sum())
+            said = f"{FOLD} and {len(absent)} more, together {_percent(share)}"
+            axes.text(0, top + ROW / 2, said, va="center", color=QUIET)
     return Plot(figure, _caption(scene, rows, state, len(scene.passages) - len(shown)))
 
 
@@ -132,43 +141,43 @@ def _origin(rows: AnswerRows) -> list[tuple[str, float]]:
     return [(TITLES[kind], share) for kind, share in rows.origin.items() if share]
 
 
-def _part(
-    scene: AnswerScene,
-    rows: AnswerRows,
-    state: Mapping[str, Any],
-    part: int,
-    shown: set[int],
-    pinned: set[int],
-) -> Block:
+def _parts(
+    scene: AnswerScene, rows: AnswerRows, state: Mapping[str, Any], shown: set[int], pinned: set[int]
+) -> list[Block]:
+    """The parts of which some passage is printed, an ellipsis for those between."""
     most = max((abs(rows.part_shares[place]) for place in rows.order), default=0.0)
-    share, drop = float(rows.part_shares[part]), float(rows.drops[part])
-    said = (_percent(share), "" if math.isnan(drop) else f"drop {_number(drop)}")
-    pieces: list[Piece] = []
-    for place in scene.part_places[part]:
-        if place not in shown:
-            if not pieces or pieces[-1].text != FOLD:
-                pieces.append(Piece(FOLD, None, gap=SPACE))
+    blocks = []
+    for part in rows.order:
+        places = scene.part_places[part]
+        if shown.isdisjoint(places):
             continue
-        quiet = scene.parts[part].kind in SIDE
-        ground = None if quiet else _ground(rows, state, rows.shares[place], rows.scale.end)
-        pieces += _pieces(scene.passages[place].text, ground, outlined=place in pinned, gap=SPACE)
-    return Block((scene.parts[part].name, said, abs(share) / most if most else 0.0), pieces)
+        pieces: list[Piece] = []
+        for place in places:
+            if place in shown:
+                quiet = scene.parts[part].kind in SIDE
+                ground = None if quiet else _ground(rows, state, rows.shares[place], rows.scale.end)
+                pieces += _pieces(scene.passages[place].text, ground, outlined=place in pinned, gap=SPACE)
+            elif not pieces or pieces[-1].text != FOLD:
+                pieces.append(Piece(FOLD, None, gap=SPACE))
+        share, drop = float(rows.part_shares[part]), float(rows.drops[part])
+        said = (_percent(share), "" if math.isnan(drop) else f"drop {_number(drop)}")
+        blocks.append(Block((scene.parts[part].name, said, share / most if most else 0.0), pieces))
+    return blocks
 
 
-def _that_fit(scene: AnswerScene, rows: AnswerRows, room: float, width: float) -> set[int]:
-    """The passages that are printed: all, or the strongest that fit; how much room each takes is estimated."""
+def _that_fit(scene: AnswerScene, rows: AnswerRows, state: Mapping[str, Any], room: float, width: float) -> set[int]:
+    """The passages that are printed: all that are shown on the page, or the strongest that fit, at least one."""
     wanted = [place for part in rows.order for place in scene.part_places[part]]
     wanted.sort(key=lambda place: (-abs(rows.shares[place]), place))
-    left = room - len(rows.order) * (2 * ROW + BETWEEN)
-    shown: set[int] = set()
-    for place in wanted:
-        letters = sum(text_width(piece) + 2 * PAD + SPACE for piece in _cut(scene.passages[place].text))
-        # a line is rarely full, and an ellipsis may stand on either side
-        left -= ROW * (letters + 0.5) / width * 1.06
-        if left < 0 and shown:
-            break
-        shown.add(place)
-    return shown
+    # to measure letters takes its time: what cannot fit even in the narrowest ones is not measured
+    letters = np.cumsum([len(scene.passages[place].text) for place in wanted])
+    few, many = 1, min(len(wanted), int(np.searchsorted(letters, room / ROW * width / NARROWEST)) + 1) + 1
+    while many - few > 1:
+        some = (few + many) // 2
+        blocks = _parts(scene, rows, state, set(wanted[:some]), set())
+        fits = sum(block.height(width) for block in blocks) <= room
+        few, many = (some, many) if fits else (few, some)
+    return set(wanted[:few])
 
 
 def _pieces(text: str, ground: str | None, *, outlined: bool, gap: float) -> list[Piece]:
@@ -197,14 +206,14 @@ def _draw_block(axes: Any, block: Block, top: float, width: float) -> float:
     """Draws it and gives where the next one begins."""
     if block.heading is not None:
         name, said, share = block.heading
-        left = width - METER - SAID - 0.1
         percent, drop = said
-        axes.text(0, top + ROW / 2, fit_text(name, left - 0.1), va="center", color=INK, weight="bold")
-        _draw_meter(axes, left, top, share)
+        room = width * (1 - METER) - SAID - 0.2
+        axes.text(0, top + ROW / 2, fit_text(name, room), va="center", color=INK, weight="bold")
+        _draw_meter(axes, top, width, share)
         axes.text(width - SAID / 2 - 0.1, top + ROW / 2, percent, va="center", ha="right", color=INK)
         axes.text(width, top + ROW / 2, drop, va="center", ha="right", color=QUIET)
         top += ROW
-    boxes = []
+    boxes: list[Box] = []
     before = (-1, 0.0)
     for piece, (line, left) in zip(block.pieces, block.places(width), strict=True):
         low = top + line * ROW
@@ -214,7 +223,9 @@ def _draw_block(axes: Any, block: Block, top: float, width: float) -> float:
         before = (line, right)
         if piece.ground is not None:
             axes.broken_barh([(begin, right - begin)], (low + 0.01, ROW - 0.02), facecolors=piece.ground, linewidth=0)
-        if piece.outlined:
+        if piece.outlined and boxes and begin == boxes[-1][1]:
+            boxes[-1] = (boxes[-1][0], right, *boxes[-1][2:])
+        elif piece.outlined:
             boxes.append((begin, right, low + 0.01, low + ROW - 0.01))
         ink = QUIET if piece.ground is None else paint.ink(piece.ground)
         axes.text(left + PAD, low + ROW / 2, piece.text, va="center", color=ink)
@@ -222,10 +233,13 @@ def _draw_block(axes: Any, block: Block, top: float, width: float) -> float:
     return top + block.height(width) - (ROW if block.heading is not None else 0.0)
 
 
-def _draw_meter(axes: Any, left: float, top: float, share: float) -> None:
-    """A bar whose room is outlined by a quiet line."""
-    axes.broken_barh([(left, METER * min(share, 1.0))], (top + 0.06, ROW - 0.12), facecolors=BAR, linewidth=0)
-    axes.broken_barh([(left, METER)], (top + ROW - 0.06, 0.005), facecolors=QUIET, linewidth=0)
+def _draw_meter(axes: Any, top: float, width: float, share: float) -> None:
+    """A bar whose room is outlined by a quiet line; what is below zero is orange."""
+    wide = width * METER
+    left = width - wide - SAID - 0.1
+    long, colour = wide * min(abs(share), 1.0), diverging()[40] if share < 0 else BAR
+    axes.broken_barh([(left, long)], (top + 0.06, ROW - 0.12), facecolors=colour, linewidth=0)
+    axes.broken_barh([(left, wide)], (top + ROW - 0.06, 0.005), facecolors=QUIET, linewidth=0)
 
 
 def _percent(share: float) -> str:
@@ -251,10 +265,10 @@ def _caption(scene: AnswerScene, rows: AnswerRows, state: Mapping[str, Any], lef
     scale = "square-root" if state.get("root") else "linear"
     named = "the passages that are outlined" if state.get("keys") else "the documents"
     said = [
-        f"Where the score of {rows.method.name} goes for {who}: the ground of a passage is its share, on a {scale} scale"
-        f" from 0 to {_percent(rows.scale.end)}; that of a word of the answer is the share that {named} take of its"
-        f" score, up to {_percent(rows.word_scale.end)}. Ink is told for the largest of each; markers, sinks and the"
-        " answer's own earlier words have none.",
+        f"Where the score of {rows.method.name} goes for {who}: the ground of a passage is its share, on a {scale}",
+        f"scale from 0 to {_percent(rows.scale.end)}; that of a word of the answer is the share of its own score that",
+        f"goes to {named}, up to {_percent(rows.word_scale.end)}. Markers, sinks and the answer's own earlier words",
+        "have no ink.",
         "A share is no proof that the model used what stands there.",
     ]
     if rows.method.is_signed:

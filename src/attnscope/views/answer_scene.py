@@ -115,9 +115,7 @@ class AnswerScene:
         return places
 
     def _passages_of(self, kinds: Collection[str]) -> tuple[int, ...]:
-        return tuple(
-            place for place, passage in enumerate(self.passages) if self.parts[passage.part].kind in kinds
-        )
+        return tuple(place for place, passage in enumerate(self.passages) if self.parts[passage.part].kind in kinds)
 
     def describe(self) -> dict[str, Any]:
         """The payload of a script."""
