@@ -207,7 +207,7 @@ def _draw_block(axes: Any, block: Block, top: float, width: float) -> float:
     if block.heading is not None:
         name, said, share = block.heading
         percent, drop = said
-        room = width * (1 - METER) - SAID - 0.2
+        room = 0.9 * (width * (1 - METER) - SAID - 0.2)  # bold letters are wider than those that are measured
         axes.text(0, top + ROW / 2, fit_text(name, room), va="center", color=INK, weight="bold")
         _draw_meter(axes, top, width, share)
         axes.text(width - SAID / 2 - 0.1, top + ROW / 2, percent, va="center", ha="right", color=INK)
