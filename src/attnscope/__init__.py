@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .explaining import Explanation as Explanation
     from .explaining import explain as explain
     from .record import AttentionRecord as AttentionRecord
+    from .record import Segments as Segments
     from .record import TokenScores as TokenScores
     from .record import VectorRecord as VectorRecord
     from .report import write_mistakes as write_mistakes
@@ -63,6 +64,7 @@ _HOME = {
     "METHODS": "attribution",
     "Mistakes": "evaluation",
     "STATISTICS": "statistics",
+    "Segments": "record",
     "Sentence": "syntax",
     "Survey": "surveying",
     "TokenScores": "record",

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
-from ..record import AttentionRecord
+from ..record import AttentionRecord, Segments
 from ..record.attention import Stack
 from ..record.model import Text
 from ..record.words import WORD_STARTS, WordIds, words_by_marker
@@ -246,6 +246,8 @@ class Passage:
     target: Encoded | None
     place: tuple[int, int] | None = None
     """Of a window: from where to where it reads the tokens of the text, special ones not counted."""
+    segments: Segments | None = None
+    """Named spans of the text that the offsets of its tokens are in."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What the card of the record says besides: of an answer, how many tokens are the prompt's, and its options."""
 

@@ -15,9 +15,10 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
 from ..numerals import in_words
-from ..record import AttentionRecord, Target, Text
+from ..record import AttentionRecord, Segments, Target, Text
 from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
+from .alignment import with_segments
 from .answers import prediction_of
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
 from .hub_model import checked_generation, generate
@@ -113,6 +114,7 @@ class InstrumentedModel:
         window: int | None = None,
         stride: int | None = None,
         text_target: Text | None = None,
+        segments: Segments | None = None,
         stack: str | None = None,
         gradients: bool = False,
         target: int | str | None = None,
@@ -151,6 +153,8 @@ class InstrumentedModel:
         weights of each layer with what the layer put out; a model that fails is refused. `verify="always"` compares
         every time, `"never"` not at all; `record.card["verified"]` says what was found.
 
+        `segments` are named spans of the text (`attnscope.Segments`): levels that `record.by` and `scores.by` know.
+
         A text longer than the model reads is recorded in windows of `window` tokens, special tokens counted, each of
         which begins `stride` tokens after the last (by default half a window). What comes back is then a list of
         records, one for each window, in the order of the text; `record.card["window"]` says which tokens and characters
@@ -172,8 +176,8 @@ class InstrumentedModel:
             raise BadInput("record takes a text, or inputs= that a processor made: one of them.")
         cut = checked_truncation(truncation, truncate)
         if inputs is not None:
-            if window is not None or stride is not None or text_target is not None or cut:
-                raise BadInput("window=, stride=, text_target= and truncate= are for texts, not for inputs=.")
+            if window is not None or stride is not None or text_target is not None or segments is not None or cut:
+                raise BadInput("window=, stride=, text_target=, segments=, truncate= are for texts, not for inputs=.")
             if request.keep != "weights":
                 raise BadInput('keep="vectors" is for texts: record inputs= with their weights.')
             return record_inputs(self.hugging_face, inputs, request)
@@ -182,13 +186,20 @@ class InstrumentedModel:
             checked_count("window", window)
             if stride is not None:
                 checked_count("stride", stride)
-            return self._windows(text, text_target, window, stride, request)
+            return self._windows(text, text_target, window, stride, request, segments)
         if stride is not None:
             raise BadInput("stride= is how far windows lie apart: give window= too.")
-        return next(self._in_order([self.reader.passage(text, text_target, cut)], 1, request))
+        passage = with_segments(self.reader, self.reader.passage(text, text_target, cut), segments)
+        return next(self._in_order([passage], 1, request))
 
     def _windows(
-        self, text: Text, text_target: Text | None, window: int, stride: int | None, request: Request
+        self,
+        text: Text,
+        text_target: Text | None,
+        window: int,
+        stride: int | None,
+        request: Request,
+        segments: Segments | None,
     ) -> list[AttentionRecord]:
         """The records of a text window by window, several windows in a batch."""
         if text_target is not None:
@@ -197,7 +208,8 @@ class InstrumentedModel:
         if reader.longest is not None and window > reader.longest:
             raise BadInput(f"A window of {window} tokens is longer than the {reader.longest} the model reads.")
         whole = source_of(reader, text, longest=None)
-        passages = windows_of(whole, text, window, stride)
+        whole = with_segments(reader, Passage(text, whole, None), segments).source
+        passages = [replace(passage, segments=segments) for passage in windows_of(whole, text, window, stride)]
         return with_places(list(self._in_order(passages, WINDOWS_TOGETHER, request)), passages)
 
     def records(
