@@ -3,13 +3,16 @@
 import asyncio
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..record.words import Level
 
 CHARACTERS = 20_000
 """Of a text, at most."""
+CONTEXT = 120_000
+"""Characters of all documents of a question together, at most."""
+MOST_DOCUMENTS = 50
 MOST_SELECTED = 4096
 """Tokens or heads at a time."""
 
@@ -50,6 +53,35 @@ class TextRequest(ClientRequest):
     """Leave out what the model cannot read of a long text."""
 
 
+class GivenDocument(ClientRequest):
+    """One text that a question is about."""
+
+    title: Name = ""
+    text: Annotated[Words, Field(min_length=1, max_length=CONTEXT)]
+
+
+class AnswerRequest(ClientRequest):
+    """A question about documents, for a model that writes; or an answer that is there already."""
+
+    model: Name
+    question: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)]
+    documents: Annotated[list[GivenDocument], Field(max_length=MOST_DOCUMENTS)] = []
+    answer: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)] | None = None
+    tokens: Annotated[int, Field(ge=1, le=1000)] = 100
+    """Of an answer that the model writes, at most."""
+    temperature: Annotated[FiniteFloat, Field(ge=0, le=2)] = 0.0
+    """0 takes the likeliest token each time."""
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
+
+    @model_validator(mode="after")
+    def check_length(self) -> "AnswerRequest":
+        """Refuse more than is read."""
+        letters = sum(len(document.text) for document in self.documents)
+        if letters > CONTEXT:
+            raise ValueError(f"the documents have {letters:,} characters, and at most {CONTEXT:,} are read")
+        return self
+
+
 class ViewRequest(ClientRequest):
     """A view of a text that was read."""
 
@@ -58,6 +90,8 @@ class ViewRequest(ClientRequest):
     methods: Annotated[list[Name], Field(max_length=50)] | None = None
     by: Level = "token"
     queries: Annotated[list[Annotated[int, Field(ge=0, le=1_000_000)]], Field(max_length=16)] | None = None
+    drops: Literal["document"] | None = None
+    """Of an answer: what is deleted, one after the other, to measure what it was worth."""
 
 
 class StateRequest(ClientRequest):

@@ -118,7 +118,9 @@ def answer_figure(scene: AnswerScene, state: Mapping[str, Any], width: int | flo
             share = float(rows.part_shares[absent].sum())
             said = f"{FOLD} and {len(absent)} more, together {_percent(share)}"
             axes.text(0, top + ROW / 2, said, va="center", color=QUIET)
-    return Plot(figure, _caption(scene, rows, state, len(scene.passages) - len(shown)))
+    return Plot(
+        figure, _caption(scene, rows, state, sum(len(scene.part_places[part]) for part in rows.order) - len(shown))
+    )
 
 
 # ---- what stands where
@@ -280,6 +282,5 @@ def _caption(scene: AnswerScene, rows: AnswerRows, state: Mapping[str, Any], lef
     if not math.isnan(rows.drop_of_all):
         said.append(f"Without any document it falls by {_number(rows.drop_of_all)}.")
     if left_out:
-        shares = np.abs(rows.shares)
-        said.append(f"{FOLD} stands for passages that do not fit: {left_out} of {len(shares)}.")
+        said.append(f"{FOLD} stands for passages that do not fit: {left_out} of them.")
     return " ".join(said)
