@@ -217,7 +217,7 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
 
     @app.post("/api/answers", response_class=StreamingResponse, responses=lines)
     async def answer(asked: AnswerRequest) -> StreamingResponse:
-        """Answer a question about documents: lines of JSON, some with `text` so far, the last with `answer` or `error`."""
+        """Answer a question about documents: lines of JSON, some with `text` so far, at last `answer` or `error`."""
         desk.model_named(asked.model)
         work = Work()
         making = desk.model_turns[asked.model].ask(
