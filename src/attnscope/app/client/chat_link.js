@@ -1,7 +1,8 @@
 // The link of a question: what was asked and chosen, as far as it fits into an address.
 
 /** @typedef {import("/client/documents.js").Document} Document
- *  @typedef {{model: string, question: string, documents: Document[], answer: string | null, tokens: number, temperature: number, seed: number}} Asked */
+ *  @typedef {{question: string, answer: string}} Turn what was asked before, and what was answered
+ *  @typedef {{model: string, question: string, documents: Document[], turns: Turn[], answer: string | null, tokens: number, temperature: number, seed: number}} Asked */
 
 /** Characters of documents that a link holds: longer ones are pasted again. */
 const LINKED = 6000;
@@ -33,6 +34,7 @@ export function fromAddress(hash) {
     model: said.get("model") ?? undefined,
     question: said.get("question"),
     documents,
+    turns: turnsIn(said.get("turns")),
     answer: said.get("answer"),
     tokens: number("tokens", TOKENS),
     temperature: number("temperature", 0),
@@ -45,11 +47,12 @@ export function fromAddress(hash) {
 }
 
 /** The address of what was asked. @param {Omit<Place, "missing">} place */
-export function toAddress({ model, question, documents, answer, tokens, temperature, seed, methods, view, states }) {
+export function toAddress({ model, question, documents, turns, answer, tokens, temperature, seed, methods, view, states }) {
   const said = new URLSearchParams({ model, question });
   const letters = documents.reduce((sum, { title, text }) => sum + title.length + text.length, 0);
   if (letters <= LINKED) for (const { title, text } of documents) said.append("document", `${title.replace(/\n/g, " ")}\n${text}`);
   else said.set("missing", String(documents.length));
+  if (turns.length) said.set("turns", JSON.stringify(turns));
   if (answer !== null) said.set("answer", answer);
   else {
     if (tokens !== TOKENS) said.set("tokens", String(tokens));
@@ -59,4 +62,15 @@ export function toAddress({ model, question, documents, answer, tokens, temperat
   if (view !== VIEW) said.set("view", view);
   for (const [name, state] of Object.entries(states)) if (Object.keys(state).length) said.set(`${name}_state`, JSON.stringify(state));
   return `#${said}`;
+}
+
+/** @param {string | null} text @returns {Turn[]} */
+function turnsIn(text) {
+  try {
+    const turns = JSON.parse(text ?? "[]");
+    const fits = (turn) => typeof turn?.question === "string" && typeof turn?.answer === "string";
+    return Array.isArray(turns) && turns.every(fits) ? turns.map(({ question, answer }) => ({ question, answer })) : [];
+  } catch {
+    return [];
+  }
 }
