@@ -20,8 +20,9 @@ from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
 from .alignment import with_segments
 from .answers import prediction_of
+from .conversation import Documents, Message, conversation_passage, generated_passage
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
-from .hub_model import checked_generation, generate
+from .hub_model import checked_generation
 from .hugging_face import HuggingFaceReader, source_of
 from .prefix import may_go_on
 from .reader import Reader, capture, gradients_again, probabilities_again
@@ -29,6 +30,7 @@ from .request import (
     Estimate,
     Request,
     check_names,
+    check_sources,
     checked_count,
     checked_request,
     estimate_of,
@@ -43,8 +45,6 @@ from .streaming import See, stream_layers
 WINDOWS_TOGETHER = 16
 """How many windows of a long text run as one batch."""
 Found = TypeVar("Found")
-PLAIN = (str, int, float, NoneType)
-"""What of the options of `generate` a card can hold."""
 
 
 class InstrumentedModel:
@@ -104,13 +104,17 @@ class InstrumentedModel:
     ) -> list[AttentionRecord]: ...
 
     @overload
-    def record(self, *, inputs: Mapping[str, Any], **options: Any) -> AttentionRecord: ...
+    def record(self, *, inputs: Mapping[str, Any] | None = None, **options: Any) -> AttentionRecord: ...
 
     def record(  # type: ignore[misc] # above, "options" are the keywords that follow here
         self,
         text: Text | None = None,
         *,
         inputs: Mapping[str, Any] | None = None,
+        messages: Sequence[Message] | None = None,
+        documents: Documents | None = None,
+        question: str | None = None,
+        answer: str | None = None,
         window: int | None = None,
         stride: int | None = None,
         text_target: Text | None = None,
@@ -127,6 +131,7 @@ class InstrumentedModel:
         keep: str = "weights",
         truncate: bool = False,
         truncation: Truncation = False,
+        **generation: Any,
     ) -> AttentionRecord | list[AttentionRecord]:
         """What the model does on a text, a pair of texts (a tuple) or words already split (a list).
 
@@ -153,8 +158,12 @@ class InstrumentedModel:
         weights of each layer with what the layer put out; a model that fails is refused. `verify="always"` compares
         every time, `"never"` not at all; `record.card["verified"]` says what was found.
 
+        `messages` is a conversation, {"role": …, "content": …} for each turn, which a causal model reads as its chat
+        template writes it; `documents` (texts, or pairs of title and text) and a `question` are put into the last turn
+        of the user, and a model without a template reads them as plain text. `answer` is what was said to it, or the
+        assistant's turn at the end; else the model writes one, with `max_new_tokens`, `seed` and the options of
+        `generate`. The record has the levels turn, document and sentence; `attnscope.answer` explains it.
         `segments` are named spans of the text (`attnscope.Segments`): levels that `record.by` and `scores.by` know.
-
         A text longer than the model reads is recorded in windows of `window` tokens, special tokens counted, each of
         which begins `stride` tokens after the last (by default half a window). What comes back is then a list of
         records, one for each window, in the order of the text; `record.card["window"]` says which tokens and characters
@@ -172,16 +181,17 @@ class InstrumentedModel:
             verify=verify,
             keep=keep,
         )
-        if (text is None) == (inputs is None):
-            raise BadInput("record takes a text, or inputs= that a processor made: one of them.")
         cut = checked_truncation(truncation, truncate)
+        conversation = (messages, documents, question, answer)
+        others = {"window": window, "stride": stride, "text_target": text_target, "truncate": cut or None}
+        check_sources(text, inputs, conversation, others, generation)
         if inputs is not None:
-            if window is not None or stride is not None or text_target is not None or segments is not None or cut:
-                raise BadInput("window=, stride=, text_target=, segments=, truncate= are for texts, not for inputs=.")
-            if request.keep != "weights":
-                raise BadInput('keep="vectors" is for texts: record inputs= with their weights.')
+            if segments is not None or request.keep != "weights":
+                raise BadInput("Segments and vectors are of texts: record inputs= without segments=, and with weights.")
             return record_inputs(self.hugging_face, inputs, request)
-        assert text is not None  # noqa: S101 -- one of the two is there
+        if text is None:
+            passage = conversation_passage(self.hugging_face, *conversation, segments, generation)
+            return next(self._in_order([passage], 1, request))
         if window is not None:
             checked_count("window", window)
             if stride is not None:
@@ -295,16 +305,7 @@ class InstrumentedModel:
             raise BadInput(f"{type(self.model).__name__} does not generate text; use record(text).")
         reader = self.hugging_face
         source = source_of(reader, prompt, longest=reader.longest, truncation=cut)
-        written = generate(reader, source, max_new_tokens, generation)
-        new = written.inputs["input_ids"][1 if reader.has_both_sides else len(source) :]
-        notes = {
-            "answer": reader.tokenizer.decode(new.tolist(), skip_special_tokens=True),
-            "generation": {name: value for name, value in generation.items() if isinstance(value, PLAIN)},
-        }
-        if reader.has_both_sides:
-            passage = Passage(prompt, source, written, notes=notes)
-        else:
-            passage = Passage(prompt, written, None, notes={"prompt_tokens": len(source), **notes})
+        passage = generated_passage(reader, prompt, source, max_new_tokens, generation)
         return next(self._in_order([passage], 1, request))
 
     @property

@@ -1,6 +1,6 @@
 """What a record shall hold, checked before anything runs, and what it will take: bytes and forward passes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
@@ -116,6 +116,26 @@ def _checked_verify(verify: object) -> Verify:
     if verify not in get_args(Verify):
         raise BadInput(f"verify is once, always or never, not {verify!r}.")
     return cast(Verify, verify)
+
+
+def check_sources(
+    text: object,
+    inputs: object,
+    conversation: Iterable[object],
+    others: Mapping[str, object],
+    generation: Iterable[str],
+) -> None:
+    """Refuse what is not one of a text, a processor's inputs and a conversation, and options of one for another."""
+    converses = any(given is not None for given in conversation)
+    if (text is not None) + (inputs is not None) + converses != 1:
+        raise BadInput("record takes a text, or inputs= that a processor made, or a conversation: one of them.")
+    beside = [f"{name}=" for name, value in others.items() if value is not None]
+    if text is None and beside:
+        raise BadInput(
+            f"{', '.join(beside)}: they are for texts, not for {'conversations' if converses else 'inputs='}."
+        )
+    if not converses and (unknown := next(iter(generation), None)) is not None:
+        raise BadInput(f"record takes no {unknown} beside a text or inputs=: record_generation generates.")
 
 
 def check_names(method: str, options: Iterable[str]) -> None:
