@@ -122,7 +122,7 @@ class Desk:
         """Ask the model, unless it was asked the same lately: with a seed it answers the same."""
         model = self.model_named(asked.model)
         name = f"a_{_digest(asked.model_dump())}"
-        return self.shelf.get_or_make(name, lambda: answered(model, asked.model, name, asked, work))
+        return self.shelf.get_or_make(name, lambda: answered(model, asked.model, name, asked, work, self.shelf.budget))
 
     def read(
         self,

@@ -97,7 +97,7 @@ class AnswerRequest(ClientRequest):
         if self.documents:
             asked["documents"] = [(document.title, document.text) for document in self.documents]
         if self.answer is not None:
-            return {**asked, "answer": self.answer}
+            return {**asked, "text": self.answer}
         drawn = {"do_sample": True, "temperature": self.temperature, "seed": self.seed} if self.temperature else {}
         return {**asked, "max_new_tokens": self.tokens, **drawn}
 

@@ -154,8 +154,8 @@ class Context {
       const places = passages.flatMap((passage, place) => (passage.part === part ? [place] : []));
       const texts = places.flatMap((place) => {
         const { before, node, after } = this.passages[place];
-        // a marker is a sign of its own, whatever stands around it
-        return kind === "marker" ? [node, " "] : [before, node, after];
+        // a marker is a sign of its own, whatever stands around it; behind the last passage no empty lines are wanted
+        return kind === "marker" ? [node, " "] : [before, node, place === places.at(-1) ? "" : after];
       });
       const head = element("header", {}, title, element("span", { className: "meter", ariaHidden: "true" }, bar), share, drop);
       const node = element("article", { className: `part ${kind}`, ariaLabel: name }, head, element("p", {}, ...texts));
@@ -351,11 +351,12 @@ export class AnswerPanel {
       return { node: element("div", {}, element("span", {}, words), from, canvas, to), from, canvas, to };
     });
     const legend = element("div", { className: "legend quiet" }, ...this.legend.map(({ node }) => node));
-    const warnings = payload.methods.flatMap(({ name, warnings }) => warnings.map((warning) => [name, warning]));
+    const warned = payload.methods.flatMap(({ name, warnings }) => warnings.map((warning) => [`${name}: `, warning]));
+    const warnings = [...payload.notes.map((note) => ["", note]), ...warned];
     this.warnings = element(
       "ul",
       { className: "warnings quiet", hidden: !warnings.length },
-      ...warnings.map(([name, words]) => element("li", {}, element("b", {}, `${name}: `), words)),
+      ...warnings.map(([name, words]) => element("li", {}, element("b", {}, name), words)),
     );
     const strongest = element("section", { ariaLabel: "Strongest passages" }, element("h5", {}, "Strongest passages"), this.first);
     const side = element("div", { className: "answer-side" }, this.reply.node, this.picked, where, strongest, legend);

@@ -97,6 +97,8 @@ class AnswerScene:
     parts: Sequence[Part]
     passages: Sequence[Passage]
     methods: Sequence[AnswerMethod]
+    notes: tuple[str, ...] = ()
+    """What must be said of this answer, whatever the method."""
     drops: Float64[np.ndarray, "token part"] | None = None
     drop_of_all: Float64[np.ndarray, " token"] | None = None
 
@@ -130,6 +132,7 @@ class AnswerScene:
                 {"name": method.name, "signed": method.is_signed, "warnings": list(method.warnings)}
                 for method in self.methods
             ],
+            "notes": list(self.notes),
             "drops": self.drops is not None,
             "dropOfAll": self.drop_of_all is not None,
         }

@@ -165,6 +165,7 @@ interface AnswerPayload {
   /** The passages that words are coloured by where none is chosen. */
   context: number[];
   methods: { name: string; signed: boolean; warnings: string[] }[];
+  notes: string[];
   drops: boolean;
   dropOfAll: boolean;
 }

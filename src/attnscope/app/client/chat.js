@@ -140,7 +140,7 @@ class Chat {
     this.tabs.select(name);
     this.stage.select(name);
     this.methods.node.hidden = name !== VIEW;
-    this.methods.show(this.#chosenMethods, { usual: this.#reply.default_methods, hasModel: true });
+    this.methods.show(this.#chosenMethods, this.#usual);
     this.#tell("");
     this.#changed();
     if (!this.stage.live(name)) await this.#make(name);
@@ -166,13 +166,22 @@ class Chat {
     this.#changed();
   }
 
+  /** Methods that need one forward pass are quick. */
+  get #usual() {
+    return {
+      usual: this.here.answer_methods.flatMap(({ name, needs }) => (needs === "weights" ? [name] : [])),
+      hasModel: true,
+      because: "",
+    };
+  }
+
   get #chosenMethods() {
     return this.#wanted ?? this.#reply.default_methods;
   }
 
   #chooseMethods(names) {
     if (names.length) this.#wanted = names;
-    this.methods.show(this.#chosenMethods, { usual: this.#reply.default_methods, hasModel: true });
+    this.methods.show(this.#chosenMethods, this.#usual);
     if (!names.length) return this.#tell("One method at least is asked.");
     return this.#make(VIEW);
   }
