@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import views as views
+    from .answering import answer as answer
     from .attribution import METHODS as METHODS
+    from .attribution import Answer as Answer
     from .attribution import Comparison as Comparison
     from .attribution import attribute as attribute
     from .attribution import blank_out as blank_out
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from .views import View as View
 
 _HOME = {
+    "Answer": "attribution",
     "AttentionRecord": "record",
     "BadInput": "errors",
     "Comparison": "attribution",
@@ -73,6 +76,7 @@ _HOME = {
     "VIEWS": "views",
     "VectorRecord": "record",
     "View": "views",
+    "answer": "answering",
     "attribute": "attribution",
     "blank_out": "attribution",
     "compare": "attribution",

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from numbers import Integral
 from types import NoneType
 from typing import Any, TypeVar, overload
 
@@ -23,7 +22,8 @@ from .answers import prediction_of
 from .conversation import Documents, Message, conversation_passage, generated_passage
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
 from .hub_model import checked_generation
-from .hugging_face import HuggingFaceReader, source_of
+from .hugging_face import HuggingFaceReader, lengths_of, source_of
+from .likelihood import answer_gradients, answer_log_probabilities
 from .prefix import may_go_on
 from .reader import Reader, capture, gradients_again, probabilities_again
 from .request import (
@@ -36,6 +36,7 @@ from .request import (
     estimate_of,
     estimate_of_method,
     is_too_large,
+    settled,
     too_large,
     vectors_instead,
 )
@@ -151,8 +152,8 @@ class InstrumentedModel:
         for long inputs.
 
         `keep="vectors"` keeps queries and keys in place of the weights between them (a `VectorRecord`), so that memory
-        grows with the tokens and not with their square; `"bfloat16 vectors"` takes half of that. A text whose weights
-        do not fit into memory is recorded so, with a warning that says it.
+        grows with the tokens and not with their square; `"bfloat16 vectors"` takes half of that, and `"auto"` keeps
+        weights of short texts only. A text whose weights do not fit is recorded with vectors, with a warning.
 
         The first time a loaded model is recorded, what is observed is compared with a run that nobody observes, and the
         weights of each layer with what the layer put out; a model that fails is refused. `verify="always"` compares
@@ -196,24 +197,18 @@ class InstrumentedModel:
             checked_count("window", window)
             if stride is not None:
                 checked_count("stride", stride)
-            return self._windows(text, text_target, window, stride, request, segments)
+            if text_target is not None:
+                raise BadInput("A text in windows has no one target text: leave text_target= or window= out.")
+            return self._windows(text, window, stride, request, segments)
         if stride is not None:
             raise BadInput("stride= is how far windows lie apart: give window= too.")
         passage = with_segments(self.reader, self.reader.passage(text, text_target, cut), segments)
         return next(self._in_order([passage], 1, request))
 
     def _windows(
-        self,
-        text: Text,
-        text_target: Text | None,
-        window: int,
-        stride: int | None,
-        request: Request,
-        segments: Segments | None,
+        self, text: Text, window: int, stride: int | None, request: Request, segments: Segments | None
     ) -> list[AttentionRecord]:
         """The records of a text window by window, several windows in a batch."""
-        if text_target is not None:
-            raise BadInput("A text in windows has no one target text: leave text_target= or window= out.")
         reader = self.hugging_face
         if reader.longest is not None and window > reader.longest:
             raise BadInput(f"A window of {window} tokens is longer than the {reader.longest} the model reads.")
@@ -363,6 +358,18 @@ class InstrumentedModel:
         found = self._in_groups(inputs, len(inputs), lambda some: gradients_again(self.reader, some, target))
         return torch.stack([value for value, _ in found]), torch.stack([gradient for _, gradient in found])
 
+    def answer_log_probabilities(
+        self, inputs: Sequence[Inputs], count: int, batch_size: int = 16
+    ) -> Float[Tensor, "item answer_token"]:
+        """The log-probability of each of the last `count` tokens of each of these inputs, given all before it."""
+        return answer_log_probabilities(self.hugging_face, inputs, count, batch_size)
+
+    def answer_gradients(
+        self, inputs: Inputs, count: int, wanted: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Float[Tensor, ""], Float[Tensor, "position width"]]]:
+        """For each set of those tokens the sum of their log-probabilities, and its gradient at the embeddings given."""
+        return answer_gradients(self.hugging_face, inputs, count, wanted)
+
     def _in_groups(
         self, inputs: Sequence[Inputs], batch_size: int, run: Callable[[list[Inputs]], Sequence[Found]]
     ) -> list[Found]:
@@ -391,18 +398,7 @@ class InstrumentedModel:
         is taken to be as long as its source.
         """
         checked_count("batch_size", batch_size)
-        one = isinstance(text_or_lengths, (str, tuple, int))
-        if not one and not isinstance(text_or_lengths, Iterable):
-            raise BadInput(f"estimate takes a text, texts, or numbers of tokens, not {type(text_or_lengths).__name__}.")
-        items = [text_or_lengths] if one else list(text_or_lengths)
-        if not items:
-            raise BadInput("There is nothing to estimate: give a text, texts, or numbers of tokens.")
-        lengths = [
-            checked_count("A number of tokens", item)
-            if isinstance(item, (Integral, float))
-            else len(source_of(self.hugging_face, item, longest=None))
-            for item in items
-        ]
+        lengths = lengths_of(self.hugging_face, text_or_lengths)
         check_names("estimate", options)
         request = self.reader.request(stack=stack, heads=heads, **options)
         size = self.hugging_face.size(request)
@@ -428,10 +424,10 @@ class InstrumentedModel:
 
     def _that_fits(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Request:
         """The request, if there is memory for it; else one for vectors, where the model shows any, with a warning."""
-        size = self.reader.size(request)
+        size, lengths = self.reader.size(request), [len(passage.source) for passage in passages]
+        request = settled(request, lengths, size, self.reader.shows_vectors)
         if size is None or self.model.device.type != "cpu":
             return request
-        lengths = [len(passage.source) for passage in passages]
         estimate = estimate_of(lengths, batch_size, size, request)
         if not is_too_large(estimate):
             return request

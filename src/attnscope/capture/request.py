@@ -29,10 +29,12 @@ from .verifying import Verify
 
 HeadsKept = Literal["all", "mean"]
 """Every head by itself, or their mean alone."""
-Keep = Literal["weights", "vectors", "bfloat16 vectors"]
+Keep = Literal["weights", "vectors", "bfloat16 vectors", "auto"]
 """What of attention a record holds: its weights, or the queries and keys they follow from, whole or as bfloat16."""
 FEWEST_STEPS = 9
 """Steps of integrated gradients on a smooth way."""
+SMALL = 2**28
+"""Bytes up to which a record with weights and values is nothing to worry about."""
 MEMORY = Path("/proc/meminfo")
 
 
@@ -74,7 +76,7 @@ def checked_request(
     if heads == "mean" and (queries_and_keys or values):
         raise BadInput('Queries, keys and values belong to single heads: take them with heads="all".')
     if keep not in get_args(Keep):
-        raise BadInput(f'keep is "weights", "vectors" or "bfloat16 vectors", not {quote(keep)}.')
+        raise BadInput(f'keep is "weights", "vectors", "bfloat16 vectors" or "auto", not {quote(keep)}.')
     if keep != "weights" and (queries_and_keys or heads != "all"):
         raise BadInput(f'keep="{keep}" keeps queries and keys of all heads: leave queries_and_keys= and heads= out.')
     if quantity not in get_args(Quantity):
@@ -284,6 +286,17 @@ def too_large(estimate: Estimate) -> str:
         f' {in_words(available_bytes() or 0)} are free: pass keep="vectors" or heads="mean", record the text in parts'
         " with window=, or run fewer texts at a time."
     )
+
+
+def settled(request: Request, lengths: Sequence[int], size: Size | None, shows_vectors: bool) -> Request:
+    """The request with `keep="auto"` settled: weights where they are few, else vectors if the model shows any."""
+    if request.keep != "auto":
+        return request
+    weights = replace(request, keep="weights")
+    if not shows_vectors or size is None:
+        return replace(weights, values=False)
+    small = estimate_of(lengths, 1, size, weights).record_bytes <= SMALL
+    return weights if small else replace(request, keep="vectors")
 
 
 def vectors_instead(request: Request) -> Request | None:

@@ -1,6 +1,7 @@
 """What one model did on one text, and what a method says of it."""
 
 from .attention import AttentionRecord as AttentionRecord
+from .model import AnsweringModel as AnsweringModel
 from .model import Model as Model
 from .model import Text as Text
 from .scores import TokenScores as TokenScores
