@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import attnscope
+from attnscope import views
 from attnscope.errors import BadInput
 from attnscope.views.answer import view_of
 from attnscope.views.answer_figure import TALLEST
@@ -19,6 +21,7 @@ from attnscope.views.weights import inflate
 
 from .answers import WORDS, YEAR, scene_of
 
+DOCUMENTS = {"Rome": "Rome fell. It was late, you see.", "The Ald": "The river is called Ald.\n\nYou see it."}
 STATES = [
     {"method": "rollout"},
     {"method": "rollout", "order": "reading", "special": True},
@@ -27,6 +30,151 @@ STATES = [
     {"method": "gradient_x_input", "keys": [3], "special": True},
 ]
 OPENING = {"method": "rollout", "order": "strongest", "special": False, "root": False, "queries": [], "keys": []}
+
+
+# ---- of a real answer
+
+
+@pytest.fixture(scope="module")
+def answered(chat_model):
+    return attnscope.answer(
+        chat_model, question="Which river?", documents=list(DOCUMENTS.items()), answer="The river is called Ald."
+    )
+
+
+def decoded(view, place):
+    payload = view.payload
+    return np.frombuffer(inflate(view.blobs[f"scores{place}"]), "<f4").reshape(
+        len(payload["tokens"]), len(payload["passages"])
+    )
+
+
+def test_the_view_holds_the_scores_of_the_answer(answered):
+    names = ["rollout", "raw", "layerwise_tracing", "gradient_x_input", "blank_out"]
+    view = views.answer(answered, methods=names)
+    payload = view.payload
+    parts = payload["parts"]
+    assert [part["name"] for part in payload["parts"] if part["kind"] == "document"] == [*DOCUMENTS]
+    assert "".join(payload["tokens"]) == answered.text
+    assert payload["probabilities"] == pytest.approx(answered.probabilities.tolist(), rel=1e-5)
+    assert [method["signed"] for method in payload["methods"]] == [False, False, False, True, True]
+    for place, name in enumerate(names):
+        options = {"signed": True} if name == "gradient_x_input" else {}
+        table = answered.scores(name, by="sentence", **options)
+        found = decoded(view, place)
+        assert found.sum(1) == pytest.approx(table.sum(axis=1).to_numpy(), abs=1e-4)
+        for column in ("Rome fell.", "It was late, you see.", "You see it."):
+            [passage] = [at for at, one in enumerate(payload["passages"]) if one["text"].strip() == column]
+            assert found[:, passage] == pytest.approx(table[column].to_numpy(), abs=1e-5), (name, column)
+        if name == "blank_out":  # a document's absence is not the sum of those of its sentences, and that is said
+            assert "added up" in payload["methods"][place]["warnings"][0]
+            continue
+        # of a span the answer has the mean or the sum of its tokens: as shares they are the same
+        shares = scene_shares(found, range(3))
+        span = answered.scores(name, by="document", span=range(3), **options)
+        of_rome = [at for at, one in enumerate(payload["passages"]) if parts[one["part"]]["name"] == "Rome"]
+        whole = np.abs(found[:3]).sum() / (1 if name == "gradient_x_input" else 3)
+        assert shares[of_rome].sum() == pytest.approx(float(span["Rome"].iloc[0]) / whole, abs=1e-4), name
+
+
+def scene_shares(scores, tokens):
+    """Of these tokens."""
+    chosen = scores[list(tokens)].astype(float)
+    return chosen.sum(0) / np.abs(chosen).sum()
+
+
+def test_where_the_score_goes_is_what_the_answer_says_of_its_origin(answered):
+    view = views.answer(answered, methods=["rollout"])
+    origin = answered.origin("rollout")
+    payload = view.payload
+    found = decoded(view, 0)
+    for kind, column in (("document", "document"), ("question", "question"), ("answer", "answer"), ("marker", "sink")):
+        own = [at for at, one in enumerate(payload["passages"]) if payload["parts"][one["part"]]["kind"] == kind]
+        assert found[:, own].sum(1) == pytest.approx(origin[column].to_numpy(), abs=1e-5), kind
+
+
+def test_drops_are_those_of_the_answer(answered):
+    view = views.answer(answered, drops="document")
+    payload = view.payload
+    drops = np.frombuffer(inflate(view.blobs["drops"]), "<f4").reshape(len(payload["tokens"]), -1)
+    table = answered.drops("document").set_index("segment")["drop"]
+    for part, one in enumerate(payload["parts"]):
+        if one["kind"] == "document":
+            assert drops[:, part].sum() == pytest.approx(table[one["name"]], abs=1e-4)
+        if one["kind"] in ("answer", "marker"):
+            assert np.isnan(drops[:, part]).all()
+    assert drops[:, -1] == pytest.approx(answered.origin("raw")["without_documents"].to_numpy(), abs=1e-5)
+
+
+def test_a_sink_in_a_passage_has_a_passage_of_its_own(base_model):
+    """Without a template the first token, on which attention rests, is a word of the text."""
+    answer = attnscope.answer(base_model, question="Which river?", documents=DOCUMENTS, answer="The Ald.")
+    payload = views.answer(answer).payload
+    markers = [
+        passage["text"] for passage in payload["passages"] if payload["parts"][passage["part"]]["kind"] == "marker"
+    ]
+    assert len(markers) >= 1
+    shares = decoded(views.answer(answer), 0)
+    [sink, *_] = [at for at, one in enumerate(payload["passages"]) if payload["parts"][one["part"]]["kind"] == "marker"]
+    rows, _ = answer.rows("rollout", [[place] for place in range(len(answer.tokens))])
+    assert shares[:, sink] == pytest.approx(rows[:, 0].numpy(), abs=1e-6)
+
+
+@pytest.mark.parametrize("by", ["turn", "document", "sentence", "word", "token"])
+def test_every_level_has_the_same_sums(answered, by):
+    view = views.answer(answered, by=by)
+    payload, found = view.payload, decoded(view, 0)
+    of_rome = [at for at, one in enumerate(payload["passages"]) if payload["parts"][one["part"]]["name"] == "Rome"]
+    if by == "turn":
+        assert not of_rome or len(of_rome) == 1
+    else:
+        wanted = answered.scores("rollout", by="document")["Rome"].to_numpy()
+        assert found[:, of_rome].sum(1) == pytest.approx(wanted, abs=1e-5)
+    assert found.sum(1) == pytest.approx(np.ones(len(found)), abs=1e-4)
+    assert "".join(passage["text"] for passage in payload["passages"]) == answered.record.segments.text
+
+
+def test_a_given_answer_of_another_model_says_so(chat_model):
+    answer = attnscope.answer(chat_model, question="Which river?", text="The Ald.")
+    payload = views.answer(answer).payload
+    assert any("another model" in note for note in payload["notes"])
+    assert not any(part["kind"] == "document" for part in payload["parts"])
+    assert views.answer(answer, drops="document").payload["dropOfAll"] is False
+
+
+def test_what_a_method_cannot_do_is_said_beside_the_others(answered):
+    payload = views.answer(answered, methods=["rollout", "sampled_ablation"]).payload
+    assert [method["name"] for method in payload["methods"]] == ["rollout"]
+    assert "sampled_ablation is left out: sampled_ablation is fitted anew" in payload["notes"][0]
+    gradient = views.answer(answered, methods=["gradient"]).payload["methods"][0]
+    assert "lengths of the tokens' gradients are added up" in gradient["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"methods": []}, "Name at least one method"),
+        ({"methods": ["luck"]}, "no method 'luck'"),
+        ({"methods": ["sampled_ablation"]}, "fitted anew for each span"),
+        ({"by": "chapter"}, "chapter"),
+        ({"drops": "sentence"}, 'measures drops="document"'),
+        ({"method": "raw", "methods": ["rollout"]}, "no method 'raw'"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_one_sentence(answered, wrong, said):
+    with pytest.raises(BadInput) as refused:
+        views.answer(answered, **wrong)
+    assert said.lower() in str(refused.value).lower()
+
+
+def test_a_record_without_its_model_is_shown_by_attention(answered):
+    alone = attnscope.Answer(record=answered.record, log_probabilities=answered.log_probabilities)
+    assert views.answer(alone).title == views.answer(answered).title
+    with pytest.raises(BadInput, match="with it"):
+        views.answer(alone, drops="document")
+
+
+# ---- of scores made by hand
 
 
 def test_shares_are_sums_of_scores():

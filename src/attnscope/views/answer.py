@@ -26,6 +26,9 @@ SIGNED: Mapping[str, Mapping[str, Any]] = {
 }
 """With their signs these add up over the tokens of a span."""
 LENGTHS = "the lengths of the tokens' gradients are added up; answer.scores(span=…) has that of a span's own gradient"
+ONE_BY_ONE = (
+    "each passage was taken away by itself; for a document its passages are added up, and its own fall is its drop"
+)
 FITTED = "sampled_ablation is fitted anew for each span, so its scores do not add up: call answer.sampled() for them"
 TITLE = 60
 """Letters of a question that a page is called by."""
@@ -122,7 +125,7 @@ def _method(answer: Answer, name: str, by: str, reading: Reading) -> AnswerMetho
         raise BadInput(f"{FITTED}.")
     if name == "blank_out":
         ablation = answer.leave_one_out(by)
-        return AnswerMethod(name, reading.spread(ablation.drops.T.double().numpy(), ablation.segments))
+        return AnswerMethod(name, reading.spread(ablation.drops.T.double().numpy(), ablation.segments), (ONE_BY_ONE,))
     rows, said = answer.rows(name, [[token] for token in range(len(answer.tokens))], **SIGNED.get(name, {}))
     return AnswerMethod(name, reading.sums(rows.double()), (*said, *((LENGTHS,) if name == "gradient" else ())))
 
