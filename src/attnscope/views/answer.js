@@ -1,132 +1,27 @@
 // The answer view: the answer as text, beside it what the model read, and which part of the one goes with which of the other.
 
-import { colours, drawRamp, element, groundOf, inkOn, percent, sharp } from "./drawing.js";
+import { colours, drawRamp, element, groundOf, percent, sharp } from "./drawing.js";
 import { Frame } from "./frame.js";
-import { AnswerArrays, AnswerWords, KINDS, TITLES, dropText, isSide, rowsOf, signedPercent, strongestFirst } from "./answer_rows.js";
+import {
+  AnswerArrays,
+  AnswerWords,
+  KINDS,
+  Reply,
+  STEPS,
+  TITLES,
+  dropText,
+  isSide,
+  paintOn,
+  rowsOf,
+  signedPercent,
+  spaced,
+  strongestFirst,
+} from "./answer_rows.js";
 
 /** Pixels of the part of the context in sight, of the strip beside it, and of the bar in a legend. */
 const [HEIGHT, STRIP, LEGEND] = [616, 48, 120];
 /** Passages that are named first. */
 const FIRST = 3;
-const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
-
-/** Paints an element on the colour of a share. @param {HTMLElement} node @param {string} ground */
-function paintOn(node, ground) {
-  Object.assign(node.style, { backgroundColor: ground, color: inkOn(ground) });
-}
-
-/** The spaces between words stay text, so that lines break there and a copy reads as the answer does. @param {string} text */
-function spaced(text) {
-  const [, before, word, after] = /^(\s*)([^]*?)(\s*)$/.exec(text);
-  return { before, word, after };
-}
-
-// ---- The answer: words that can be pointed at, pinned, dragged over, and walked through.
-
-/** The words of the answer. */
-class Reply {
-  #from = null;
-  #dragged = false;
-
-  /** @param {AnswerPanel} panel */
-  constructor(panel) {
-    this.panel = panel;
-    const { words, tokens } = panel.payload;
-    this.words = words.map((word, place) => {
-      const { before, word: text, after } = spaced(word.map((token) => tokens[token]).join(""));
-      const button = element("span", { className: "token", role: "button", tabIndex: place ? -1 : 0, dir: "auto" }, text || "␣");
-      button.dataset.place = String(place);
-      return { before, button, after };
-    });
-    this.node = element(
-      "p",
-      { className: "reply", role: "group", ariaLabel: "Answer" },
-      ...this.words.flatMap(({ before, button, after }) => [before, button, after]),
-    );
-    for (const coming of ["pointerover", "focusin"]) this.node.addEventListener(coming, (event) => this.#pointed(event));
-    for (const going of ["pointerleave", "focusout"]) this.node.addEventListener(going, () => this.panel.preview(null));
-    this.node.addEventListener("pointerdown", (event) => this.#pressed(event));
-    this.node.addEventListener("click", (event) => this.#clicked(event));
-    this.node.addEventListener("keydown", (event) => this.#typed(event));
-    addEventListener("pointerup", (event) => this.#released(event), { signal: panel.ended.signal });
-  }
-
-  #at(event) {
-    const button = event.target.closest?.(".token");
-    return button && this.node.contains(button) ? Number(button.dataset.place) : null;
-  }
-
-  /** The tokens from one word to another. @param {number} from @param {number} to */
-  #span(from, to) {
-    const words = this.panel.payload.words.slice(Math.min(from, to), Math.max(from, to) + 1);
-    return words.flat().sort((one, other) => one - other);
-  }
-
-  #pointed(event) {
-    const word = this.#at(event);
-    if (word === null) return this.panel.preview(null);
-    if (this.#from !== null && word !== this.#from) this.#dragged = true;
-    const queries = this.#dragged ? this.#span(this.#from, word) : this.panel.payload.words[word];
-    this.panel.preview({ queries });
-  }
-
-  #pressed(event) {
-    if (event.button !== 0) return;
-    [this.#from, this.#dragged] = [this.#at(event), false];
-    if (this.#from === null) return;
-    // a drag selects words of the answer, not letters of the page
-    event.preventDefault();
-    this.#focus(this.#from);
-  }
-
-  #released(event) {
-    const [from, word] = [this.#from, this.#dragged ? (this.#at(event) ?? this.#last) : null];
-    this.#from = null;
-    if (!this.#dragged || from === null || word === null) return;
-    this.panel.choose("queries", this.#span(from, word), event.shiftKey);
-  }
-
-  /** The word under the pointer when the drag left the words. */
-  get #last() {
-    const held = this.panel.shownQueries;
-    return held.length ? this.panel.payload.words.findIndex((word) => word.includes(held.at(-1))) : null;
-  }
-
-  #clicked(event) {
-    const word = this.#at(event);
-    if (word === null || this.#dragged) return void (this.#dragged = false);
-    this.panel.frame.pin("queries", this.panel.payload.words[word], event.shiftKey);
-  }
-
-  #typed(event) {
-    const word = this.#at(event);
-    if (word === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Enter" || event.key === " ") this.panel.frame.pin("queries", this.panel.payload.words[word], event.shiftKey);
-    else if (event.key in STEPS) {
-      const to = Math.min(Math.max(word + STEPS[event.key], 0), this.words.length - 1);
-      const held = this.panel.frame.get("queries", []);
-      if (event.shiftKey) this.panel.choose("queries", [...(held.length ? held : this.#span(word, word)), ...this.#span(word, to)], false);
-      this.#focus(to);
-    } else return;
-    event.preventDefault();
-  }
-
-  #focus(word) {
-    for (const { button } of this.words) button.tabIndex = -1;
-    this.words[word].button.tabIndex = 0;
-    this.words[word].button.focus({ preventScroll: true });
-  }
-
-  /** @param {import("./answer_rows.js").Rows} rows @param {(share: number) => string} ground @param {number[]} queries */
-  paint({ wordShares, wordEnd }, ground, queries) {
-    const pinned = new Set(queries);
-    this.words.forEach(({ button }, place) => {
-      paintOn(button, ground(wordEnd ? wordShares[place] / wordEnd : 0));
-      const held = this.panel.payload.words[place].some((token) => pinned.has(token));
-      if (button.getAttribute("aria-pressed") !== String(held)) button.setAttribute("aria-pressed", String(held));
-    });
-  }
-}
 
 // ---- The context: documents with their passages, and a strip of all of them where they are long.
 
