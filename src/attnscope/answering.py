@@ -59,6 +59,8 @@ def answer(
 
 def documents_of(documents: Any) -> Any:
     """The documents as they are given, or those of a folder by the names of their files."""
+    if isinstance(documents, Sequence) and not isinstance(documents, str):
+        return [tuple(document) if isinstance(document, list) else document for document in documents]
     if not isinstance(documents, (str, Path)):
         return documents
     folder = Path(documents)
