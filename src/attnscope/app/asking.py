@@ -28,7 +28,7 @@ def writes(model: Any) -> bool:
     return bool(model.task == "causal_lm")
 
 
-def answered(
+def ask_model(
     model: InstrumentedModel, model_name: str, name: str, asked: AnswerRequest, work: Work, budget: int
 ) -> Entry:
     """The model's answer to a question, or the given one, explained by the same model."""

@@ -24,7 +24,7 @@ from ..report.answer import OUTCOMES_SHOWN, most_trusted, resting_words
 from ..views import VIEWS, View
 from ..views.flow_scene import FEW, SHORT
 from ..views.sides import readout_places
-from .asking import answer_view, answered, describe_answer_methods, runs_again, writes
+from .asking import answer_view, ask_model, describe_answer_methods, runs_again, writes
 from .entry import RICH_TOKENS, Entry, describe_question, headline, need_of
 from .requests import AnswerRequest
 from .turns import Turns, Work
@@ -122,7 +122,7 @@ class Desk:
         """Ask the model, unless it was asked the same lately: with a seed it answers the same."""
         model = self.model_named(asked.model)
         name = f"a_{_digest(asked.model_dump())}"
-        return self.shelf.get_or_make(name, lambda: answered(model, asked.model, name, asked, work, self.shelf.budget))
+        return self.shelf.get_or_make(name, lambda: ask_model(model, asked.model, name, asked, work, self.shelf.budget))
 
     def read(
         self,
