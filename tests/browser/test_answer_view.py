@@ -1,6 +1,7 @@
 """The answer view in a browser: words and passages light up together, by mouse and by keys, and figures are true."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def by_hand():
 
 
 HAND = by_hand()
-OPENING = {"method": "rollout", "order": "strongest", "special": False, "root": False, "queries": [], "keys": []}
+OPENING = {"method": "rollout", "order": "drop", "special": False, "root": False, "queries": [], "keys": []}
 
 
 @pytest.fixture
@@ -203,6 +204,18 @@ def test_long_documents_scroll_beside_a_strip(page, seen, tmp_path, width):
     assert page.locator(".passage[data-place='1']").evaluate(inside)
     expect(page.locator(".part .title").first).to_have_text("Lighthouses")
     assert seen == Seen()
+
+
+def test_a_score_that_rests_on_sinks_is_doubted(page, tmp_path):
+    made = HAND.scene_of()
+    rest = made.methods[0].scores * 0.02
+    rest[:, -1] += 0.98
+    doubted = replace(made, methods=[replace(made.methods[0], scores=rest), made.methods[1]])
+    open_view(page, view_of(doubted, "By hand"), tmp_path)
+    expect(page.locator(".resting")).to_contain_text("of this score of rollout rests on markers and sinks")
+    page.get_by_label("Method", exact=True).select_option("gradient_x_input")
+    expect(page.locator(".resting")).to_be_hidden()
+    assert "rests on markers and sinks" in view_of(doubted, "By hand").figure().caption
 
 
 def test_the_table_holds_what_is_shown(opened):

@@ -83,8 +83,11 @@ def test_a_question_is_answered_and_the_answer_is_explained(page, seen, service,
     page.wait_for_selector(".answer-panel.dropped")
     drawn(page)
     drops = own.drops("document").set_index("segment")["drop"]
+    expect(page.get_by_label("Documents", exact=True)).to_have_value("drop")
+    measured = page.locator(".part.document .title").all_inner_texts()
+    assert measured == sorted(DOCUMENTS, key=lambda name: -drops[name])
     found = page.locator(".answer-panel").evaluate("node => [node.scene.order, node.scene.drops]")
-    for title, part in zip(titles, found[0][:2], strict=True):
+    for title, part in zip(measured, found[0][:2], strict=True):
         assert found[1][part] == pytest.approx(drops[title], abs=1e-4)
     expect(page.get_by_role("button", name="Measure drops")).to_have_count(0)
     assert {request.removeprefix(service.address).split("/")[0] for request in seen.requests} <= {

@@ -26,6 +26,7 @@ STATES = [
     {"method": "rollout"},
     {"method": "rollout", "order": "reading", "special": True},
     {"method": "rollout", "queries": YEAR, "keys": [0, 4]},
+    {"method": "rollout", "order": "drop", "queries": [0, 1], "special": True},
     {"method": "gradient_x_input", "queries": [1, 2, 14]},
     {"method": "gradient_x_input", "keys": [3], "special": True},
 ]
@@ -235,7 +236,11 @@ def test_without_documents_words_are_coloured_by_the_prompt():
     assert bare.context == tuple(range(10))  # all but the answer's own words and the two markers
 
 
-def test_the_script_selects_the_same(tmp_path):
+def _with_all(scene):
+    return np.concatenate([scene.drops, scene.drop_of_all[:, None]], axis=1)
+
+
+def test_the_script_selects_the_same():
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is missing: install it to run the tests of the scripts.")
@@ -244,13 +249,15 @@ def test_the_script_selects_the_same(tmp_path):
     given = {
         "payload": view.payload,
         "scores": {method.name: method.scores.astype("<f4").reshape(-1).tolist() for method in scene.methods},
+        "drops": [[None if math.isnan(drop) else drop for drop in row] for row in _with_all(scene).tolist()],
         "states": [{**OPENING, **state} for state in STATES],
     }
     code = """
 import { readFileSync } from "node:fs";
 const { rowsOf } = await import(process.argv[1]);
-const { payload, scores, states } = JSON.parse(readFileSync(0));
-const found = states.map((state) => rowsOf(payload, Float32Array.from(scores[state.method]), null, state));
+const { payload, scores, states, drops } = JSON.parse(readFileSync(0));
+const fell = Float32Array.from(drops.flat(), (drop) => drop ?? NaN);
+const found = states.map((state) => rowsOf(payload, Float32Array.from(scores[state.method]), fell, state));
 console.log(JSON.stringify(found.map((rows) => ({ ...rows, shares: [...rows.shares], drops: null, dropOfAll: null }))));
 """
     command = [node, "--input-type=module", "-e", code, (HERE / "answer_rows.js").as_uri()]
@@ -266,6 +273,18 @@ console.log(JSON.stringify(found.map((rows) => ({ ...rows, shares: [...rows.shar
         assert found["wordShares"] == pytest.approx(rows.word_shares.tolist(), abs=1e-6)
         assert found["origin"] == pytest.approx(rows.origin, abs=1e-6)
         assert (found["end"], found["wordEnd"]) == pytest.approx((rows.scale.end, rows.word_scale.end), abs=1e-6)
+
+
+def test_documents_stand_by_their_drop_where_it_was_measured():
+    scene = scene_of(2)
+    rows = scene.rows({**OPENING, "order": "drop"})
+    documents = [part for part in rows.order if scene.parts[part].kind == "document"]
+    assert documents == sorted(documents, key=lambda part: -rows.drops[part])
+    assert view_of(scene, "An answer").state["order"] == "drop"
+    bare = view_of(replace(scene, drops=None, drop_of_all=None), "An answer")
+    assert bare.state["order"] == "strongest"
+    with pytest.raises(BadInput):
+        bare.selecting(order="drop")
 
 
 def test_arrays_travel_as_floats():

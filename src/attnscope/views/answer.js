@@ -253,8 +253,9 @@ export class AnswerPanel {
       { className: "warnings quiet", hidden: !warnings.length },
       ...warnings.map(([name, words]) => element("li", {}, element("b", {}, name), words)),
     );
+    this.resting = element("p", { className: "resting", role: "note" });
     const strongest = element("section", { ariaLabel: "Strongest passages" }, element("h5", {}, "Strongest passages"), this.first);
-    const side = element("div", { className: "answer-side" }, this.reply.node, this.picked, where, strongest, legend);
+    const side = element("div", { className: "answer-side" }, this.reply.node, this.picked, where, this.resting, strongest, legend);
     this.node = element("div", { className: `answer-panel${payload.drops ? " dropped" : ""}` }, side, this.context.node);
     this.context.area.style.maxHeight = `${HEIGHT}px`;
     frame.key("m", "next of the strongest passages", () => this.#next());
@@ -343,6 +344,8 @@ export class AnswerPanel {
   #sayMore(rows, chosen) {
     this.frame.said.textContent = this.words.say(rows, chosen);
     this.frame.summary.textContent = this.words.summary(rows, chosen);
+    this.resting.textContent = this.words.resting(rows, chosen);
+    this.resting.hidden = !this.resting.textContent;
     const { passages, parts } = this.payload;
     const best = strongestFirst(this.payload, rows).slice(0, FIRST);
     this.first.replaceChildren(
@@ -400,7 +403,8 @@ export function render({ model, el }) {
       payload.methods.map(({ name }) => [name, name]),
     );
   frame.select("Documents", "order", [
-    ["strongest", "Strongest first"],
+    ["strongest", "Largest share first"],
+    ...(payload.drops ? [/** @type {[string, string]} */ (["drop", "Largest drop first"])] : []),
     ["reading", "As they were read"],
   ]);
   frame.check("Own words, markers and sinks", "special", "s", "the answer’s own words, markers and sinks");

@@ -75,12 +75,16 @@ def answer(
 
 
 def view_of(scene: AnswerScene, title: str, method: str | None = None) -> View:
-    """The view of a scene; it opens with the whole answer, and the document with the largest share first."""
+    """The view of a scene; it opens with the whole answer, and the strongest document first.
+
+    That is the one with the largest drop where drops were measured, which are exact, else with the largest share.
+    """
     check_scene(scene)
     names = [one.name for one in scene.methods]
+    orders = [order for order in ORDERS if order != "drop" or scene.drops is not None]
     state: dict[str, Any] = {
         "method": pick_one(method, names, "method"),
-        "order": ORDERS[0],
+        "order": "strongest" if scene.drops is None else "drop",
         "queries": [],
         "keys": [],
         "special": False,
@@ -95,7 +99,7 @@ def view_of(scene: AnswerScene, title: str, method: str | None = None) -> View:
         draw=lambda selected, width: answer_figure(scene, selected, width),
         choices={
             "method": names,
-            "order": ORDERS,
+            "order": orders,
             "queries": range(len(scene.texts)),
             "keys": range(len(scene.passages)),
         },

@@ -45,6 +45,8 @@ FOLD = "…"
 SEPARATED = 12
 """A printed text is cut into words; one without spaces is cut into pieces of so many letters."""
 NAMED = 40
+RESTING = 0.9
+"""The share on markers and sinks from which on the rest is doubted, as on the screen."""
 TITLES: Mapping[Kind, str] = {
     "document": "documents",
     "question": "question",
@@ -273,6 +275,8 @@ def _caption(scene: AnswerScene, rows: AnswerRows, state: Mapping[str, Any], lef
         "have no ink.",
         "A share is no proof that the model used what stands there.",
     ]
+    if abs(rows.origin["marker"]) >= RESTING * sum(map(abs, rows.origin.values())):
+        said.append(f"{_percent(rows.origin['marker'])} of it rests on markers and sinks: the rest says little.")
     if rows.method.is_signed:
         said.append("Shares are of all scores without their signs: blue is above zero, orange below.")
     if not np.isnan(rows.drops).all():

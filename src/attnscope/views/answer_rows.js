@@ -21,6 +21,8 @@ export const TITLES = {
   marker: "Markers and sinks",
 };
 const HELD = 12;
+/** The share on markers and sinks from which on the rest is doubted. */
+const RESTING = 0.9;
 const LONGEST = 40;
 /** What is always to be known of the figures. */
 const CAUTION = "A share is where the score of this method goes: it is no proof that the model used what stands there.";
@@ -83,14 +85,18 @@ export function rowsOf(payload, scores, drops, chosen) {
   const origin = /** @type {Record<Kind, number>} */ (Object.fromEntries(KINDS.map((kind) => [kind, 0])));
   parts.forEach(({ kind }, part) => (origin[kind] += partShares[part]));
   const order = parts.map((_, part) => part).filter((part) => chosen.special || !isSide(parts[part].kind));
+  const sum = (column) => tokens.reduce((sum, token) => sum + drops[token * (parts.length + 1) + column], 0);
+  const fell = parts.map((_, part) => (drops ? sum(part) : NaN));
+  const sizes = { strongest: partShares.map(Math.abs), drop: drops && fell }[chosen.order];
   const place = (part) => KINDS.indexOf(parts[part].kind);
-  if (chosen.order === "strongest")
-    order.sort((one, other) => place(one) - place(other) || Math.abs(partShares[other]) - Math.abs(partShares[one]) || one - other);
+  // what was not measured stands behind what was
+  const size = (part) => (Number.isNaN(sizes[part]) ? -Infinity : sizes[part]);
+  const fall = (one, other) => (size(one) === size(other) ? 0 : size(other) - size(one));
+  if (sizes) order.sort((one, other) => place(one) - place(other) || fall(one, other) || one - other);
   const wordShares = words.map((word) => {
     const own = sharesOf(scores, width, word);
     return source.reduce((sum, from) => sum + own[from], 0);
   });
-  const sum = (column) => tokens.reduce((sum, token) => sum + drops[token * (parts.length + 1) + column], 0);
   return {
     tokens,
     shares,
@@ -101,7 +107,7 @@ export function rowsOf(payload, scores, drops, chosen) {
     source,
     wordShares,
     wordEnd: wordShares.reduce((most, share) => Math.max(most, Math.abs(share)), 0),
-    drops: parts.map((_, part) => (drops ? sum(part) : NaN)),
+    drops: fell,
     dropOfAll: drops ? sum(parts.length) : NaN,
   };
 }
@@ -207,6 +213,15 @@ export class AnswerWords {
     said.push(CAUTION);
     if (this.payload.drops || this.payload.dropOfAll) said.push(DROP);
     return said.join(" ");
+  }
+
+  /** Where nearly all of a score rests on what nobody wrote, the order of what is left means little: that is said.
+   * @param {Rows} rows @param {Chosen} chosen */
+  resting({ origin }, { method }) {
+    const aside = Math.abs(origin.marker);
+    if (aside < RESTING * sizes(Object.values(origin))) return "";
+    const more = this.payload.drops ? "hold it against the drops" : "measure drops";
+    return `${percent(aside)} of this score of ${method} rests on markers and sinks: how the rest is spread says little. Take another method, or ${more}.`;
   }
 
   /** For who does not see the page. @param {Rows} rows @param {Chosen} chosen */

@@ -25,7 +25,7 @@ tokens, or what no person wrote: markers of roles and sinks, on which attention 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SIDE: tuple[Kind, ...] = ("answer", "marker")
 """Kinds that have no ink: a few tokens of these take most of what attention gives."""
-ORDERS = ("strongest", "reading")
+ORDERS = ("strongest", "drop", "reading")
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,14 @@ class AnswerScene:
             for kind in KINDS
         }
         shown = [place for place, part in enumerate(self.parts) if state.get("special") or part.kind not in SIDE]
-        if state.get("order", "strongest") == "strongest":
-            shown.sort(key=lambda place: (KINDS.index(self.parts[place].kind), -abs(part_shares[place]), place))
+        drops = None if self.drops is None else self.drops[list(tokens)].sum(0)
+        sizes = {"strongest": np.abs(part_shares), "drop": drops}.get(state.get("order", "strongest"))
+        if sizes is not None:
+            falls = np.nan_to_num(sizes, nan=-math.inf)
+            shown.sort(key=lambda place: (KINDS.index(self.parts[place].kind), -falls[place], place))
         inked = [place for place, one in enumerate(self.passages) if self.parts[one.part].kind not in SIDE]
         source = tuple(chosen) or self.context
         word_shares = np.array([_shares(method.scores[list(word)])[list(source)].sum() for word in self.words])
-        drops = None if self.drops is None else self.drops[list(tokens)].sum(0)
         every = None if self.drop_of_all is None else self.drop_of_all[list(tokens)].sum()
         return AnswerRows(
             method=method,
