@@ -188,6 +188,8 @@ def test_long_documents_scroll_beside_a_strip(page, seen, tmp_path, width):
     page.emulate_media(color_scheme="dark")
     open_view(page, view_of(HAND.scene_of(20), "Answer view: long"), tmp_path)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_label("Documents", exact=True).select_option("strongest")
+    settled(page)
     area, strip = page.locator(".area"), page.locator(".strip")
     expect(strip).to_be_visible()
     assert area.evaluate("area => area.scrollHeight > 2 * area.clientHeight")

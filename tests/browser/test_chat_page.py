@@ -71,7 +71,7 @@ def test_a_question_is_answered_and_the_answer_is_explained(page, seen, service,
     expect(page.locator("details.reading-list")).not_to_have_attribute("open", "")
     # what is drawn are the scores of the library
     scene = page.locator(".answer-panel").evaluate("node => node.scene")
-    scores = own.scores("rollout", by="document")
+    scores = own.scores("raw", by="document")
     wanted = {name: float(scores[name].mean()) for name in DOCUMENTS}
     titles = page.locator(".part.document .title").all_inner_texts()
     assert titles == sorted(wanted, key=lambda name: -wanted[name])

@@ -117,7 +117,7 @@ def test_a_sink_in_a_passage_has_a_passage_of_its_own(base_model):
     assert len(markers) >= 1
     shares = decoded(views.answer(answer), 0)
     [sink, *_] = [at for at, one in enumerate(payload["passages"]) if payload["parts"][one["part"]]["kind"] == "marker"]
-    rows, _ = answer.rows("rollout", [[place] for place in range(len(answer.tokens))])
+    rows, _ = answer.rows("raw", [[place] for place in range(len(answer.tokens))])
     assert shares[:, sink] == pytest.approx(rows[:, 0].numpy(), abs=1e-6)
 
 
@@ -129,7 +129,7 @@ def test_every_level_has_the_same_sums(answered, by):
     if by == "turn":
         assert not of_rome or len(of_rome) == 1
     else:
-        wanted = answered.scores("rollout", by="document")["Rome"].to_numpy()
+        wanted = answered.scores("raw", by="document")["Rome"].to_numpy()
         assert found[:, of_rome].sum(1) == pytest.approx(wanted, abs=1e-5)
     assert found.sum(1) == pytest.approx(np.ones(len(found)), abs=1e-4)
     assert "".join(passage["text"] for passage in payload["passages"]) == answered.record.segments.text

@@ -17,7 +17,7 @@ from .turns import Work
 
 VIEWS_OF_AN_ANSWER = ("answer", "head", "model")
 """The views of an answer, in the order in which they are offered."""
-DEFAULT_METHODS = ("rollout", "raw")
+DEFAULT_METHODS = ("raw", "rollout")
 """Methods that a new answer is shown by: they need one forward pass."""
 AT_ONCE = {"raw", "rollout", "layerwise_tracing", "flow", "value_weighted", "effective"}
 """Methods that need no more than the answer's record."""

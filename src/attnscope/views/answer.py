@@ -18,7 +18,7 @@ from .choices import pick_one
 from .sides import printable
 from .view import View
 
-FIRST = ("rollout", "raw")
+FIRST = ("raw", "rollout")
 """Methods of the view where nobody says which: they need one forward pass."""
 SIGNED: Mapping[str, Mapping[str, Any]] = {
     "gradient_x_input": {"signed": True},
