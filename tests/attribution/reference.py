@@ -138,6 +138,53 @@ def rollout_scores(
     return _array(readout) @ rollout_maps(weights, residual, start_layer, heads)[layer]
 
 
+class ThroughStacks(NamedTuple):
+    """What a position of the decoder has of the source, and of what the decoder had read."""
+
+    source: np.ndarray
+    """[layer, query, key]."""
+    prefix: np.ndarray
+    """[layer, query, query]."""
+
+
+def rollout_through_stacks(encoder, decoder, cross, residual: float = 0.5, heads: Heads = "mean") -> ThroughStacks:
+    """Rollout through an encoder-decoder, token by token.
+
+    The rule of abnar2020 (a state is r of itself and 1 - r of what it attends to) for each attention in the order in
+    which the network has them (Vaswani et al. 2017, figure 1): the encoder's layers; then in each layer of the decoder
+    attention to its own tokens, and attention to what the encoder put out. A state is a mix of input tokens: of so much
+    of each token of the source, and of so much of each token of the decoder.
+    """
+    encoder, decoder, cross = (pooled(weights, heads) for weights in (encoder, decoder, cross))
+    layers, queries, keys = cross.shape
+    put_out = [[1.0 if one == other else 0.0 for other in range(keys)] for one in range(keys)]
+    for attention in encoder:
+        below, put_out = put_out, [[0.0] * keys for _ in range(keys)]
+        for one in range(keys):
+            for token in range(keys):
+                attended = sum(attention[one][other] * below[other][token] for other in range(keys))
+                put_out[one][token] = residual * below[one][token] + (1 - residual) * attended
+    source = np.zeros((queries, keys))
+    prefix = np.eye(queries)
+    found = ThroughStacks(np.zeros((layers, queries, keys)), np.zeros((layers, queries, queries)))
+    for layer in range(layers):
+        between_source, between_prefix = np.zeros_like(source), np.zeros_like(prefix)
+        for query in range(queries):
+            for state, between in ((source, between_source), (prefix, between_prefix)):
+                for token in range(state.shape[1]):
+                    attended = sum(decoder[layer, query, other] * state[other, token] for other in range(queries))
+                    between[query, token] = residual * state[query, token] + (1 - residual) * attended
+        source, prefix = np.zeros_like(source), np.zeros_like(prefix)
+        for query in range(queries):
+            for token in range(keys):
+                attended = sum(cross[layer, query, key] * put_out[key][token] for key in range(keys))
+                source[query, token] = residual * between_source[query, token] + (1 - residual) * attended
+            for token in range(queries):
+                prefix[query, token] = residual * between_prefix[query, token]
+        found.source[layer], found.prefix[layer] = source, prefix
+    return found
+
+
 def per_head_rollout(weights, residual: float = 0.5) -> np.ndarray:
     """Rollout of each head, with the layers below pooled: [layer, head, query, key].
 

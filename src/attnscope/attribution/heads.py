@@ -34,7 +34,7 @@ def with_residual(maps: Float[Tensor, "*batch token token"], residual: float) ->
     return (1 - residual) * maps + residual * torch.eye(maps.shape[-1], dtype=maps.dtype)
 
 
-def pooled_maps(weights: Float[Tensor, "layer head token token"], heads: Heads) -> Float[Tensor, "layer token token"]:
+def pooled_maps(weights: Float[Tensor, "layer head query key"], heads: Heads) -> Float[Tensor, "layer query key"]:
     """One map per layer with rows that sum to one, as rollout and flow need them.
 
     The largest over heads sums to more than one, so its rows are brought back to one.
@@ -56,8 +56,8 @@ def refuse_cross(record: AttentionRecord) -> None:
     """One sentence about why layers of cross-attention cannot be joined."""
     if record.stack == "cross":
         raise BadInput(
-            "Cross-attention goes from one text to another, so its layers cannot be joined: use raw, or a record of the"
-            " encoder or decoder stack."
+            "Cross-attention goes from one text to another, so its layers cannot be joined by themselves: use raw, a"
+            ' record of the encoder or decoder stack, or rollout of one with stack="all".'
         )
 
 

@@ -31,6 +31,8 @@ HeadsKept = Literal["all", "mean"]
 """Every head by itself, or their mean alone."""
 Keep = Literal["weights", "vectors", "bfloat16 vectors"]
 """What of attention a record holds: its weights, or the queries and keys they follow from, whole or as bfloat16."""
+ALL_STACKS = "all"
+"""What asks for all three stacks of an encoder-decoder in one record."""
 FEWEST_STEPS = 9
 """Steps of integrated gradients on a smooth way."""
 MEMORY = Path("/proc/meminfo")
@@ -50,6 +52,8 @@ class Request:
     values: bool
     verify: Verify
     keep: Keep = "weights"
+    all_stacks: bool = False
+    """Whether cross-attention has the attention of encoder and decoder to themselves beside it."""
 
 
 def checked_request(
@@ -67,6 +71,14 @@ def checked_request(
     keep: str = "weights",
 ) -> Request:
     """What the user asks of a model with these stacks, or one sentence about what it cannot give."""
+    all_stacks = stack == ALL_STACKS
+    if all_stacks and "cross" not in stacks:
+        raise BadInput(
+            f'stack="all" is for encoder-decoders, and this model has one stack ({", ".join(stacks)}): leave stack= out.'
+        )
+    if all_stacks and keep != "weights":
+        raise BadInput(f'keep="{keep}" is for one stack: with stack="all" keep weights, or their mean by heads="mean".')
+    stack = "cross" if all_stacks else stack
     if stack is not None and stack not in stacks:
         raise BadInput(f"This model has no {stack} stack: choose from {', '.join(sorted(stacks))}.")
     if heads not in get_args(HeadsKept):
@@ -99,6 +111,7 @@ def checked_request(
         values=values,
         verify=_checked_verify(verify),
         keep=cast(Keep, keep),
+        all_stacks=all_stacks,
     )
 
 
@@ -268,6 +281,6 @@ def too_large(estimate: Estimate) -> str:
 
 def vectors_instead(request: Request) -> Request | None:
     """The same record with vectors in place of weights, where nothing is asked for that needs weights."""
-    if request.queries_and_keys or request.heads != "all" or request.keep != "weights":
+    if request.queries_and_keys or request.heads != "all" or request.keep != "weights" or request.all_stacks:
         return None
     return replace(request, keep="vectors")

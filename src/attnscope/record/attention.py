@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..errors import BadInput, check_number
-from . import checks, sketch, storage, words
+from . import checks, sketch, stacks, storage, words
 from .from_weights import distribution, kept_positions, stacked_layers
 from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, quote
 from .target import Target
@@ -65,6 +65,11 @@ class AttentionRecord:
     softcap: Finite | None = None
     score_bias: Float[Tensor, "layer #head query key"] | None = None
     """What the model adds to its scores: position biases, and -inf where the mask hides a key."""
+    encoder_weights: Float[Tensor, "encoder_layer encoder_head key key"] | None = None
+    """Beside cross-attention, the source's attention to itself in the same pass; there with `decoder_weights`."""
+    decoder_weights: Float[Tensor, "layer decoder_head query query"] | None = None
+    """Beside cross-attention, what the decoder has read so far attending to itself: one map for each layer of
+    both."""
     values: Float[Tensor, "layer head key model_width"] | None = None
     """Value vectors after the head's part of the output projection: what a key gives to what attention returns."""
     embeddings: Float[Tensor, "key embedding_width"] | None = None
@@ -102,6 +107,7 @@ class AttentionRecord:
         if self.stack != "cross" and self.query_tokens != self.key_tokens:
             raise BadInput("Queries and keys of self-attention are the same tokens; for two texts give stack='cross'.")
         self._check_attention()
+        stacks.check_other_stacks(self)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -236,6 +242,7 @@ class AttentionRecord:
             query_special=tuple(self.query_special[group[0]] for group in query_groups),
             key_special=tuple(self.key_special[group[0]] for group in key_groups),
             masked_queries=tuple(all(self.masked_queries[position] for position in group) for group in query_groups),
+            **stacks.merged_stacks(self, query_groups, key_groups),
             added_tokens=self.added_tokens,
             layers=self.layers,
             heads=self.heads,
@@ -245,7 +252,10 @@ class AttentionRecord:
         )
 
     def select(self, layers: Any = None, heads: Any = None) -> "AttentionRecord":
-        """The record of only these layers and heads: numbers, lists of numbers or slices, counted from either end."""
+        """The record of only these layers and heads: numbers, lists of numbers or slices, counted from either end.
+
+        Of a record of all three stacks, what is left is cross-attention alone: parts of it cannot be joined.
+        """
         layer_positions = checks.positions(layers, len(self.layers), "layer")
         head_positions = checks.positions(heads, len(self.heads), "head")
 
@@ -262,8 +272,29 @@ class AttentionRecord:
             layers=tuple(self.layers[position] for position in layer_positions),
             heads=tuple(self.heads[position] for position in head_positions),
             scaling=self.scaling and tuple(self.scaling[position] for position in layer_positions),
+            encoder_weights=None,
+            decoder_weights=None,
             **cut_fields,
         )
+
+    @property
+    def has_all_stacks(self) -> bool:
+        """Whether this is cross-attention with the encoder's and the decoder's own beside it."""
+        return self.encoder_weights is not None
+
+    @checked
+    def with_stacks(self, encoder: "AttentionRecord", decoder: "AttentionRecord") -> "AttentionRecord":
+        """This record of cross-attention with the other two stacks beside it, so that methods can join all three.
+
+        They must be of the same pass: the same source, the same tokens before the decoder, the same model.
+        `model.record(text, stack="all")` takes all three at once.
+        """
+        return stacks.joined(self, encoder, decoder)
+
+    @checked
+    def of_stack(self, stack: Stack) -> "AttentionRecord":
+        """One stack of a record that holds all three, as a record of its own, for views and methods of one stack."""
+        return stacks.apart(self, stack)
 
     @checked
     def top_keys(self, layer: int, k: int) -> tuple[Float[Tensor, "head query k"], Int[Tensor, "head query k"]]:
@@ -314,7 +345,7 @@ class AttentionRecord:
         head_words = "head mean" if self.pooled else f"{heads} heads"
         name = self.card.get("model") or "from weights"
         answer = f", {self.prediction[0][0]!r} {self.prediction[0][1]:.3f}" if self.prediction else ""
-        causal = ", causal" if self.causal else ""
+        causal = ", causal" if self.causal else " with encoder and decoder" if self.has_all_stacks else ""
         return f"{type(self).__name__}({name}: {layers} layers x {head_words}, {size}, {self.stack}{causal}{answer})"
 
     def _repr_html_(self) -> str:

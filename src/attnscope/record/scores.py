@@ -56,6 +56,9 @@ class TokenScores:
     compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
     warnings: tuple[Words, ...] = ()
+    prefix: "TokenScores | None" = None
+    """Where the scores are of an encoder-decoder's source: what stays on the tokens that the decoder had read before.
+    Scores and prefix together sum to one, for the read-out as for each row of their maps."""
     noise: Words = ""
     """Why nothing should be ranked against these scores, in words; empty where it may be."""
 
@@ -115,7 +118,8 @@ class TokenScores:
         """The same scores for words or sentences: sums over their tokens."""
         groups, labels = units(self.tokens, self.special, self.word_ids, level)
         merged = torch.stack([self.scores[group].sum() for group in groups])
-        return self._of_tokens(labels, merged, [group[0] for group in groups])
+        summed = self._of_tokens(labels, merged, [group[0] for group in groups])
+        return summed if self.prefix is None else replace(summed, prefix=self.prefix.sum_by(level))
 
     def without_special(self) -> "TokenScores":
         """The same scores for the tokens of the text alone."""
@@ -148,7 +152,8 @@ class TokenScores:
 
     def __repr__(self) -> str:
         pairs = zip(readable(self.tokens), self.scores.tolist(), strict=True)
-        noted = "".join(f"; {said}" for said in (self.noise, *self.warnings) if said)
+        left = () if self.prefix is None else (f"prefix {float(self.prefix.scores.sum()):.3f}",)
+        noted = "".join(f"; {said}" for said in (*left, self.noise, *self.warnings) if said)
         return (
             f"TokenScores({self.method}: {', '.join(f'{token.strip()} {score:.3f}' for token, score in pairs)}{noted})"
         )
