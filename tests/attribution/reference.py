@@ -147,6 +147,18 @@ class ThroughStacks(NamedTuple):
     """[layer, query, query]."""
 
 
+def mixed_state(attention, attended, own, residual: float) -> np.ndarray:
+    """A state behind one attention: r of itself, and 1 - r of what it attends to, [position, input token]."""
+    result = np.zeros_like(own)
+    for position in range(own.shape[0]):
+        for token in range(own.shape[1]):
+            gathered = 0.0
+            for other in range(attended.shape[0]):
+                gathered += attention[position, other] * attended[other, token]
+            result[position, token] = residual * own[position, token] + (1 - residual) * gathered
+    return result
+
+
 def rollout_through_stacks(encoder, decoder, cross, residual: float = 0.5, heads: Heads = "mean") -> ThroughStacks:
     """Rollout through an encoder-decoder, token by token.
 
@@ -157,30 +169,16 @@ def rollout_through_stacks(encoder, decoder, cross, residual: float = 0.5, heads
     """
     encoder, decoder, cross = (pooled(weights, heads) for weights in (encoder, decoder, cross))
     layers, queries, keys = cross.shape
-    put_out = [[1.0 if one == other else 0.0 for other in range(keys)] for one in range(keys)]
+    put_out = np.eye(keys)
     for attention in encoder:
-        below, put_out = put_out, [[0.0] * keys for _ in range(keys)]
-        for one in range(keys):
-            for token in range(keys):
-                attended = sum(attention[one][other] * below[other][token] for other in range(keys))
-                put_out[one][token] = residual * below[one][token] + (1 - residual) * attended
-    source = np.zeros((queries, keys))
-    prefix = np.eye(queries)
+        put_out = mixed_state(attention, put_out, put_out, residual)
+    source, prefix = np.zeros((queries, keys)), np.eye(queries)
     found = ThroughStacks(np.zeros((layers, queries, keys)), np.zeros((layers, queries, queries)))
     for layer in range(layers):
-        between_source, between_prefix = np.zeros_like(source), np.zeros_like(prefix)
-        for query in range(queries):
-            for state, between in ((source, between_source), (prefix, between_prefix)):
-                for token in range(state.shape[1]):
-                    attended = sum(decoder[layer, query, other] * state[other, token] for other in range(queries))
-                    between[query, token] = residual * state[query, token] + (1 - residual) * attended
-        source, prefix = np.zeros_like(source), np.zeros_like(prefix)
-        for query in range(queries):
-            for token in range(keys):
-                attended = sum(cross[layer, query, key] * put_out[key][token] for key in range(keys))
-                source[query, token] = residual * between_source[query, token] + (1 - residual) * attended
-            for token in range(queries):
-                prefix[query, token] = residual * between_prefix[query, token]
+        source = mixed_state(decoder[layer], source, source, residual)
+        prefix = mixed_state(decoder[layer], prefix, prefix, residual)
+        source = mixed_state(cross[layer], put_out, source, residual)
+        prefix = mixed_state(cross[layer], np.zeros((keys, queries)), prefix, residual)  # the encoder has none of it
         found.source[layer], found.prefix[layer] = source, prefix
     return found
 

@@ -293,9 +293,9 @@ def test_bad_input_gets_one_sentence(tiny):
         (lambda: attnscope.rollout(record, queries=[9]), "There is no query 9"),
         (lambda: attnscope.rollout(record, residual=2.0), "not a share"),
         (lambda: attnscope.rollout(record, heads=7), "heads between 0 and 3"),
-        (lambda: attnscope.rollout(record, start_layer=1), "are for one stack"),
-        (lambda: attnscope.rollout(record, normalize="receptive_field"), "are for one stack"),
-        (lambda: attnscope.rollout(record, attention="effective"), "are for one stack"),
+        (lambda: attnscope.rollout(record, start_layer=1), "is for one stack, and this record"),
+        (lambda: attnscope.rollout(record, normalize="receptive_field"), "is for one stack, and this record"),
+        (lambda: attnscope.rollout(record, attention="effective"), "is for one stack, and this record"),
         (lambda: attnscope.rollout(cross), "one text to another"),
         (lambda: attnscope.flow(record), "one text to another"),
         (lambda: cross.of_stack("encoder"), "cross stack alone"),
@@ -308,7 +308,7 @@ def test_bad_input_gets_one_sentence(tiny):
         (lambda: alone["encoder"].with_stacks(alone["encoder"], alone["decoder"]), "this is of the encoder stack"),
         (
             lambda: cross.with_stacks(alone["encoder"], alone["decoder"].select(layers=0)),
-            "1 layers of the decoder and 3",
+            "are 1 layers of the decoder and 3",
         ),
         (
             lambda: cross.with_stacks(alone["encoder"], replace(alone["decoder"], inputs=other.inputs)),

@@ -35,9 +35,9 @@ def trace_down(
 def trace_to_source(record: AttentionRecord) -> Float[Tensor, "layer head key"]:
     """The same through the stacks of an encoder-decoder: A = alpha^c X_L, traced down the encoder; its layers, then A.
 
-    X_L is the decoder's last cross-attention. What leaves a layer of the decoder is what its cross-attention gives, which
-    comes from the encoder, and what the residual connection carries past it. Tracing has no residuals, so it never comes
-    to the decoder's self-attention or to its other layers.
+    X_L is the decoder's last cross-attention. What leaves a layer of the decoder is what its cross-attention gives,
+    which comes from the encoder, and what the residual connection carries past it. Tracing has no residuals, so it
+    never comes to the decoder's self-attention or to its other layers.
     """
     assert record.encoder_weights is not None  # noqa: S101 - the caller looked
     above, below = record.weights.shape[1], record.encoder_weights.shape[1]
@@ -59,8 +59,8 @@ def layerwise_tracing(record: AttentionRecord, normalize: str | None = None) -> 
     the number of heads. Our `per_head[0]` is their A^1, on the input tokens. `normalize="softmax"` is the paper's last
     step; it depends on the length of the text. Residuals, values and feed-forward layers have no part in it.
 
-    Of a record of all three stacks of an encoder-decoder, each head's row of the last cross-attention is traced down the
-    encoder; without residuals there is no other way to the source (see `trace_to_source`).
+    Of a record of all three stacks of an encoder-decoder, each head's row of the last cross-attention is traced down
+    the encoder; without residuals there is no other way to the source (see `trace_to_source`).
     """
     if normalize not in (None, "softmax"):
         raise BadInput(f'normalize is None or "softmax" here, not {normalize!r}.')

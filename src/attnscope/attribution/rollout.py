@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -91,6 +92,14 @@ def rolled_over_row(
     return rolled_row(source, encoder, residual), row
 
 
+def kept_by_residuals(residual: float, layers: int) -> str:
+    """The warning about what no rollout by weights can tell."""
+    return (
+        f"{residual**layers:.3g} of each row stays on what the decoder had written (scores.prefix), by the residual"
+        " share and the number of layers alone: how much an answer owes to the source is not told by this"
+    )
+
+
 def rollout_to_source(
     record: AttentionRecord, heads: Heads, residual: float, wanted: Sequence[int] | None
 ) -> TokenScores:
@@ -119,10 +128,7 @@ def rollout_to_source(
         record,
         "rollout",
         source,
-        warnings=(
-            f"{residual ** len(cross):.3g} of each row stays on what the decoder had written (scores.prefix), by the"
-            " residual share and the number of layers alone: how much an answer owes to the source is not told by this",
-        ),
+        warnings=(kept_by_residuals(residual, len(cross)),),
         compute_map=lambda: maps()[0],
         compute_row=lambda layer, query: row(layer, positions[query])[0],
         prefix=TokenScores(
@@ -135,6 +141,40 @@ def rollout_to_source(
             compute_map=lambda: maps()[1],
             compute_row=lambda layer, query: row(layer, positions[query])[1],
         ),
+    )
+
+
+def _refuse_of_one_stack(**options: tuple[Any, Any]) -> None:
+    """Refuse options that have no meaning through several stacks, unless they are left as they are by themselves."""
+    for name, (given, usual) in options.items():
+        if given != usual:
+            raise BadInput(
+                f"{name}= is for one stack, and this record holds all three: leave it out, or take"
+                ' record.of_stack("encoder") or "decoder".'
+            )
+
+
+def _of_vectors(
+    record: VectorRecord,
+    heads: Heads,
+    residual: float,
+    start: int,
+    normalize: str | None,
+    wanted: Sequence[int] | None,
+    attention: str,
+) -> TokenScores:
+    """Rollout row by row, where there are queries and keys in place of weights."""
+    refuse_cross(record)
+    if wanted is not None or attention != "weights":
+        raise BadInput("A record of vectors has single rows of the rollout of its weights: scores.at(query, layer).")
+    is_plain = (heads, residual, start) == ("mean", 0.5, 0)
+    return scores_without_matrix(
+        record,
+        "rollout",
+        lambda by, layer, row: rolled_down(record, heads, residual, row, range(start, layer + 1), by),
+        normalize,
+        compute_per_head=lambda: rolled_heads(record, heads, residual, start),
+        known=sweep_once(record)[0] if is_plain and normalize is None else None,
     )
 
 
@@ -155,40 +195,22 @@ def rollout(
     rollout. `queries` computes only these rows of the map (the others are NaN). `attention="effective"` rolls out
     effective attention; `normalize="receptive_field"` corrects the lean of decoders to early tokens.
 
-    Of a record of all three stacks of an encoder-decoder (`stack="all"`), scores are of the source's tokens, for what
-    the decoder reads at a position. Each of its layers attends twice with a residual connection beside each (Vaswani et
-    al. 2017), first to the prefix it has read (W), then to the encoder's output (X), and each of the two mixes as above:
-    h' = (1-r) X e + r ((1-r) W h + r h). So of a layer r² is what was there before, r (1-r) from other positions of the
-    prefix, and 1-r from the source: 1/4, 1/4 and 1/2. e is the encoder's own rollout. Ferrando et al. 2022 (ALTI+)
-    compose the blocks in this order, with contributions they measure in place of the fixed r; Chefer, Gur & Wolf 2021
-    add up what we average. What stays on the prefix, r to the number of layers, is `scores.prefix`: with it, every row
-    sums to one.
+    Of a record of all three stacks of an encoder-decoder (`stack="all"`), scores are of the source's tokens. Each layer
+    of the decoder attends twice, each time beside a residual connection (Vaswani et al. 2017): to the prefix it has
+    read (W), then to what the encoder put out (X). Both mix as above: h' = (1-r) X e + r ((1-r) W h + r h), where e is
+    the encoder's own rollout. So behind a layer r² is what the position held before, r (1-r) what those it attends to
+    held, and 1-r comes from the source: 1/4, 1/4 and 1/2. Ferrando et al. 2022 (ALTI+) compose the blocks in this
+    order, with contributions they measure in place of the fixed r; Chefer, Gur & Wolf 2021 add up what we average. What
+    stays on the prefix is `scores.prefix`: with it, every row sums to one.
     """
     start = checked_layer(record, start_layer)
     wanted = None if queries is None else checked_positions(record, queries, "query")
     with_residual(torch.zeros(1, 1), residual)  # refuse a share that is none before anything is computed
     if record.has_all_stacks:
-        if (start, normalize, attention) != (0, None, "weights"):
-            raise BadInput(
-                "Rollout through all three stacks takes heads=, residual= and queries=; start_layer=, normalize= and"
-                " attention= are for one stack: record.of_stack(...) has each."
-            )
+        _refuse_of_one_stack(start_layer=(start, 0), normalize=(normalize, None), attention=(attention, "weights"))
         return rollout_to_source(record, heads, residual, wanted)
     if isinstance(record, VectorRecord):
-        refuse_cross(record)
-        if wanted is not None or attention != "weights":
-            raise BadInput(
-                "A record of vectors has single rows of the rollout of its weights: scores.at(query, layer)."
-            )
-        is_plain = (heads, residual, start) == ("mean", 0.5, 0)
-        return scores_without_matrix(
-            record,
-            "rollout",
-            lambda by, layer, row: rolled_down(record, heads, residual, row, range(start, layer + 1), by),
-            normalize,
-            compute_per_head=lambda: rolled_heads(record, heads, residual, start),
-            known=sweep_once(record)[0] if is_plain and normalize is None else None,
-        )
+        return _of_vectors(record, heads, residual, start, normalize, wanted, attention)
 
     def of(weights: Float[Tensor, "layer head token token"]) -> TokenScores:
         pooled = pooled_maps(weights, heads)

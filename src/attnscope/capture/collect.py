@@ -196,8 +196,8 @@ class Collector:
         weights: Tensor = found["weights"]
         if self.stack == "decoder" and len(weights) != layers:
             raise BadInput(
-                f"The decoder of {self._family} has {len(weights)} layers that attend to itself and {layers} that attend"
-                " to the source, so its stacks cannot be joined: record one of them."
+                f"The decoder of {self._family} has {len(weights)} layers that attend to itself and {layers} that"
+                " attend to the source, so its stacks cannot be joined: record one of them."
             )
         return weights
 

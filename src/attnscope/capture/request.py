@@ -71,16 +71,7 @@ def checked_request(
     keep: str = "weights",
 ) -> Request:
     """What the user asks of a model with these stacks, or one sentence about what it cannot give."""
-    all_stacks = stack == ALL_STACKS
-    if all_stacks and "cross" not in stacks:
-        raise BadInput(
-            f'stack="all" is for encoder-decoders, and this model has one stack ({", ".join(stacks)}): leave stack= out.'
-        )
-    if all_stacks and keep != "weights":
-        raise BadInput(f'keep="{keep}" is for one stack: with stack="all" keep weights, or their mean by heads="mean".')
-    stack = "cross" if all_stacks else stack
-    if stack is not None and stack not in stacks:
-        raise BadInput(f"This model has no {stack} stack: choose from {', '.join(sorted(stacks))}.")
+    _check_stack(stack, stacks, keep)
     if heads not in get_args(HeadsKept):
         raise BadInput(f'heads is "all" or "mean" at capture, not {heads!r}; record.select(heads=...) chooses heads.')
     if heads == "mean" and (queries_and_keys or values):
@@ -101,7 +92,7 @@ def checked_request(
             raise BadInput(f"{name} is True or False, not {switch!r}.")
     _check_outcomes(gradients, quantity, target=target, against=against)
     return Request(
-        stack=cast(Stack, stack or stacks[0]),
+        stack="cross" if stack == ALL_STACKS else cast(Stack, stack or stacks[0]),
         gradients=gradients,
         target=target,
         against=against,
@@ -111,8 +102,23 @@ def checked_request(
         values=values,
         verify=_checked_verify(verify),
         keep=cast(Keep, keep),
-        all_stacks=all_stacks,
+        all_stacks=stack == ALL_STACKS,
     )
+
+
+def _check_stack(stack: str | None, stacks: Sequence[Stack], keep: str) -> None:
+    """Refuse a stack that the model does not have; all three are those of an encoder-decoder."""
+    if stack is None or stack in stacks:
+        return
+    if stack != ALL_STACKS:
+        raise BadInput(f"This model has no {stack} stack: choose from {', '.join(sorted(stacks))}.")
+    if "cross" not in stacks:
+        raise BadInput(
+            'stack="all" is for encoder-decoders, and this model has one stack'
+            f" ({', '.join(stacks)}): leave stack= out."
+        )
+    if keep != "weights":
+        raise BadInput(f'keep="{keep}" is for one stack: with stack="all" keep weights, or their mean by heads="mean".')
 
 
 def _check_outcomes(gradients: bool, quantity: str, **outcomes: object) -> None:

@@ -276,7 +276,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 def _has_tensors(hint: Any) -> bool:
     """Whether this is a dataclass with tensors, which checks its own fields when it is made."""
-    return is_dataclass(hint) and bool(tensor_fields(hint))
+    return bool(is_dataclass(hint)) and bool(tensor_fields(hint))
 
 
 def _by_class(hint: Any, is_ours: Callable[[Any], bool] = is_dataclass) -> Any:

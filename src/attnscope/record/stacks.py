@@ -1,7 +1,8 @@
-"""The three stacks of an encoder-decoder in one record: cross-attention, with the encoder's and decoder's own beside it.
+"""The three stacks of an encoder-decoder in one record: cross-attention, with the other two beside it.
 
-An output token reads what was written before it (decoder), that reads the source (cross), and the source has read itself
-before (encoder). A method that follows an output token to the words of the source needs all three of one forward pass.
+An output token reads what was written before it (decoder), that reads the source (cross), and the source has read
+itself before (encoder). A method that follows an output token to the words of the source needs all three of one forward
+pass.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from ..errors import BadInput
 from . import checks
@@ -70,8 +69,8 @@ def joined(cross: "AttentionRecord", encoder: "AttentionRecord", decoder: "Atten
             )
     if len(decoder.layers) != len(cross.layers):
         raise BadInput(
-            f"Each layer of a decoder attends to itself and to the source, but these are {len(decoder.layers)} layers of"
-            f" the decoder and {len(cross.layers)} of cross-attention: take all layers of both."
+            f"Each layer of a decoder attends to itself and to the source, but these are {len(decoder.layers)} layers"
+            f" of the decoder and {len(cross.layers)} of cross-attention: take all layers of both."
         )
     return replace(cross, encoder_weights=encoder.weights, decoder_weights=decoder.weights)
 
@@ -79,7 +78,7 @@ def joined(cross: "AttentionRecord", encoder: "AttentionRecord", decoder: "Atten
 def _some(tokens: Sequence[str]) -> str:
     """A few tokens for a sentence."""
     shown = " ".join(tokens[:6])
-    return f"{len(tokens)} tokens ({shown}{' …' if len(tokens) > 6 else ''})"  # noqa: PLR2004 - as many as shown
+    return f"{len(tokens)} tokens ({shown}{' …' if len(tokens) > 6 else ''})"
 
 
 def apart(record: "AttentionRecord", stack: "Stack") -> "AttentionRecord":
@@ -121,7 +120,7 @@ def apart(record: "AttentionRecord", stack: "Stack") -> "AttentionRecord":
 
 def merged_stacks(
     record: "AttentionRecord", query_groups: Sequence[Sequence[int]], key_groups: Sequence[Sequence[int]]
-) -> dict[str, Float[Tensor, "layer head word word"]]:
+) -> dict[str, Any]:
     """The weights of the other stacks at word level: sums over keys, means over queries."""
     if record.encoder_weights is None or record.decoder_weights is None:
         return {}
