@@ -2,10 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from rich.console import Console
 from rich.padding import Padding
@@ -15,6 +15,7 @@ from .attribution.choosing import every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
 from .attribution.costs import predicted_seconds
 from .attribution.phrases import Phrase, phrases
+from .attribution.rollout import rollout
 from .capture import Estimate, InstrumentedModel, load
 from .capture.memory import Rerun
 from .errors import BadInput
@@ -38,6 +39,14 @@ LANGUAGE_TASKS = ("causal_lm", "masked_lm", "encoder_decoder")
 
 
 @dataclass(frozen=True, eq=False)
+class Written:
+    """One token that an encoder-decoder wrote, and what of it rollout finds on each word of the source."""
+
+    token: str
+    scores: TokenScores
+
+
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """A record and what the methods say of it."""
 
@@ -49,6 +58,8 @@ class Explanation:
     """What has one score each."""
     to_come: tuple[str, ...] = ()
     """The slow methods that follow, where only the quick ones are shown so far."""
+    written: tuple[Written, ...] = ()
+    """Of what an encoder-decoder wrote, each token with the words of the source."""
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data, ready for JSON."""
@@ -64,6 +75,7 @@ class Explanation:
             "phrases": [
                 {"text": str(phrase), "change": phrase.change, "alone": phrase.alone} for phrase in self.phrases
             ],
+            "written": [{"token": one.token, "scores": one.scores.scores.tolist()} for one in self.written],
             "warnings": {method: sentences for method, sentences in said.items() if sentences},
             "left_out": dict(self.comparison.left_out),
         }
@@ -108,8 +120,10 @@ def explain(
 
     def show_quick(quick: Comparison, to_come: tuple[str, ...]) -> None:
         if show_first is not None and not asks_map:
-            show_first(Explanation(record, quick, by=by, to_come=to_come))
+            show_first(Explanation(record, quick, by=by, to_come=to_come, written=written))
 
+    asks_rollout = methods is None or "rollout" in methods
+    written = written_from(record, by) if asks_rollout and model.task == "encoder_decoder" and not asks_map else ()
     begun = time.perf_counter()
     comparison, seconds = _compare(record, model, methods, level, options, budget, watch, show_quick)
     if not asks_map:
@@ -118,9 +132,10 @@ def explain(
         spent = time.perf_counter() - begun
         if lost and budget is not None and needed >= SLOW and spent + needed > budget:
             left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
-            return Explanation(record, replace(comparison, left_out=left_out), by=by)
+            return Explanation(record, replace(comparison, left_out=left_out), by=by, written=written)
         with _told_of(watch, "phrases"):
-            return Explanation(record, comparison, phrases(record, model, replacement) if lost else (), by)
+            found = phrases(record, model, replacement) if lost else ()
+        return Explanation(record, comparison, found, by, written=written)
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
     if not asked:
         raise BadInput("None of these methods has a map, so they cannot be asked about a query or layer: try rollout.")
@@ -229,16 +244,39 @@ def record_with_everything(
     truncate: bool = False,
     against: str | None = None,
 ) -> AttentionRecord:
-    """A record with gradients and values, as far as this model gives them."""
+    """A record with gradients and values, and of all stacks, as far as this model gives them."""
     # without a head, the sum of what is read out is all there is
     outcome = "sum" if model.task == "encoder" and target is None else target
-    for values in (True, False):
+    stacks = dict.fromkeys((every_stack(model), None))
+    ways = [(stack, values) for stack in stacks for values in (True, False)]
+    for stack, values in ways:
+        given: dict[str, Any] = {"stack": stack, "values": values, "gradients": True, "truncate": truncate}
         try:
-            return model.record(text, gradients=True, target=outcome, against=against, values=values, truncate=truncate)
+            return model.record(text, target=outcome, against=against, **given)
         except BadInput:
-            if not values and (target is not None or against is not None):
+            if (stack, values) == ways[-1] and (target is not None or against is not None):
                 raise
     return model.record(text, truncate=truncate)
+
+
+def every_stack(model: InstrumentedModel) -> Literal["all"] | None:
+    """What asks a model for all its stacks at once: of an encoder-decoder "all", else nothing."""
+    return "all" if "cross" in model.stacks else None
+
+
+def written_from(record: AttentionRecord, by: Level = "word") -> tuple[Written, ...]:
+    """Each token that an encoder-decoder wrote, with its rollout over the source; none of a record of one stack.
+
+    A token is foretold at the position before it; what the last position foretells is the prediction.
+    """
+    if not record.has_all_stacks:
+        return ()
+    scores = rollout(record)
+    tokens = (*record.query_tokens[1:], *(label for label, _ in record.prediction[:1]))
+    return tuple(
+        Written(token, replace(scores, scores=row, prefix=None, warnings=()).sum_by(by))
+        for token, row in zip(tokens, scores.map[-1], strict=False)
+    )
 
 
 def foretell(
@@ -250,7 +288,7 @@ def foretell(
     """
     chosen = every_method() if methods is None else named_methods(methods)
     tokens = len(model.tokens(text, truncate))
-    found = {"record": model.estimate(tokens, gradients=True, values=True)}
+    found = {"record": model.estimate(tokens, stack=every_stack(model), gradients=True, values=True)}
     return found | {name: model.estimate(tokens, method=name) for name in get_args(Rerun) if name in chosen}
 
 
@@ -268,6 +306,8 @@ def _at(scores: TokenScores, record: AttentionRecord, query: int | None, layer: 
 FOLLOW_ATTENTION = ("raw", "rollout", "flow", "layerwise_tracing", "effective", "value_weighted", "gradient_rollout")
 """Methods for which a token counts that attention goes to; the others ask what the answer would be without it."""
 WORDS_NAMED = 3
+TOKENS_WRITTEN, WIDEST_NAME = 40, 16
+"""Of a long text, so many tokens are shown with their words of the source; the width of their column."""
 LEAST_NAMED = 0.0005
 """A score that is smaller would be named as 0.000."""
 FEWEST_PLACES = 3
@@ -368,6 +408,21 @@ def phrases_in_words(found: Sequence[Phrase]) -> str:
     return f"Taken away together, these words change its log-odds: {named}."
 
 
+def written_in_words(written: Sequence[Written]) -> Iterator[Text]:
+    """A line for each token that was written, with the words of the source that it has most of."""
+    if not written:
+        return
+    yield Text("  What was written, and the words of the source that rollout finds most of in each:")
+    names = readable([one.token for one in written])
+    width = min(max(map(len, names)), WIDEST_NAME)
+    for name, one in zip(names[:TOKENS_WRITTEN], written, strict=False):
+        words = zip(readable(one.scores.tokens), one.scores.scores.tolist(), one.scores.special, strict=True)
+        best = _largest([(word.strip(), value) for word, value, special in words if not special])
+        yield Text(f"    {name.strip() or repr(name):<{width}}  ← {best}")
+    if len(written) > TOKENS_WRITTEN:
+        yield Text(f"    and {len(written) - TOKENS_WRITTEN} more tokens: --json has all of them.")
+
+
 def show(console: Console, explanation: Explanation) -> None:
     """Print the prediction, the text once for each method, what must be said of them, and how far they agree."""
     record, comparison = explanation.record, explanation.comparison
@@ -375,6 +430,8 @@ def show(console: Console, explanation: Explanation) -> None:
     console.print(f"  {carried_words(comparison, comparison.spokesman, explanation.by, record)}", highlight=False)
     if explanation.phrases:
         console.print(f"  {phrases_in_words(explanation.phrases)}", highlight=False)
+    for line in written_in_words(explanation.written):
+        console.print(line, highlight=False)
     width = max(len(name) for name in comparison.methods)
     agreement = comparison.agreement[comparison.reference]
     rows = []

@@ -1,5 +1,8 @@
 """Rollout and tracing through the three stacks of an encoder-decoder, against the slow reference and on models."""
 
+import io
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +10,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
+from typer.testing import CliRunner
 
 import attnscope
 from attnscope import AttentionRecord, BadInput
+from attnscope.cli import app
+from attnscope.explaining import show
 
 
 def weights_of(dice, layers, heads, queries, keys, causal=False):
@@ -271,6 +278,77 @@ def test_what_copies_points_to_what_it_copies(tiny, copyist):
         tokens += length + 1
         assert scores.at(query=0).argmax() == 0
     assert right / tokens > 0.9
+
+
+# ---- where it is shown and measured
+
+
+def test_the_view_of_scores_shows_each_output_token(copyist):
+    record = copyist.record("the red dogs see", stack="all")
+    scores = attnscope.rollout(record)
+    for view in (attnscope.views.scores(scores, record=record, query=2), attnscope.views.scores(scores, query=2)):
+        assert (view.payload["stack"], view.state["queries"]) == ("cross", [2])
+        assert tuple(view.payload["queries"]["texts"]) == ("[PAD]", "the", "red", "dogs", "see")
+        shown = view.table()
+        of_query = shown[shown["query"] == 2] if "query" in shown else shown
+        torch.testing.assert_close(
+            torch.tensor(of_query["score"].to_numpy()[-5:]).float(), scores.map[-1, 2], atol=1e-6, rtol=0
+        )
+    assert attnscope.views.head(record).payload["stack"] == "cross"
+    assert attnscope.views.head(record.of_stack("decoder")).payload["causal"]
+    assert attnscope.views.tracing(record.of_stack("encoder")).payload
+    assert attnscope.views.tracing(attnscope.layerwise_tracing(record)).payload
+    with pytest.raises(BadInput, match="one text to another"):
+        attnscope.views.tracing(record)
+
+
+def test_explain_names_the_words_of_the_source_for_each_token_written(copyist):
+    explanation = attnscope.explain(copyist, "the red dogs see", ["rollout", "layerwise_tracing"])
+    assert [one.token for one in explanation.written] == ["the", "red", "dogs", "see", "</s>"]
+    assert [one.scores.tokens[int(one.scores.scores.argmax())] for one in explanation.written[:4]] == [
+        "the", "red", "dogs", "see",
+    ]  # fmt: skip
+    file = io.StringIO()
+    show(Console(file=file, width=120), explanation)
+    assert re.search(r"red +← “red” 0\.\d+", file.getvalue())
+    told = json.loads(json.dumps(explanation.to_dict()))["written"]
+    assert (told[1]["token"], len(told[1]["scores"])) == ("red", 5)
+    assert attnscope.explain(copyist, "the red dogs", ["rollout"], query=1).written == ()
+    assert attnscope.explain(copyist, "the red dogs", ["raw"]).written == ()
+
+
+def test_explain_on_the_command_line(copyist, tiny, tmp_path):
+    copyist.model.save_pretrained(tmp_path / "copyist")
+    tiny.tokenizer("ended").save_pretrained(tmp_path / "copyist")
+    given = ["explain", str(tmp_path / "copyist"), "the red dogs see", "--methods", "rollout"]
+    done = CliRunner().invoke(app, given)
+    assert (done.exit_code, "dogs  ← “dogs”" in done.stdout) == (0, True)
+    row = json.loads(CliRunner().invoke(app, [*given, "--query", "2", "--json"]).stdout)["scores"]["rollout"]
+    assert row[2] == max(row)
+    refused = CliRunner().invoke(app, [*given, "--query", "9"])
+    assert (refused.exit_code, "There is no query 9" in refused.stderr) == (2, True)
+
+
+def test_a_classifier_writes_nothing(tiny):
+    model = tiny.load("bart", architecture="BartForSequenceClassification", num_labels=2)
+    explanation = attnscope.explain(model, "the red dogs", ["rollout", "raw"])
+    assert explanation.written == ()
+    rolled = explanation.comparison.scores[0]
+    assert rolled.scores.sum() + rolled.prefix.scores.sum() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_trust_measures_rollout_through_the_stacks(tiny):
+    trusted = attnscope.trust(tiny.load("t5"), ["the red dogs", "a boy"], ["raw", "rollout"], against=("gradient",))
+    assert trusted.card["left_out"] == {}
+    assert {"raw", "rollout"} <= set(trusted.table["method"])
+
+
+def test_the_estimate_counts_all_stacks(tiny):
+    model = tiny.load("t5")
+    record = model.record("the red dogs see", text_target="the red dogs see", stack="all")
+    held = sum(tensor.nbytes for tensor in (record.weights, record.encoder_weights, record.decoder_weights))
+    estimate = model.estimate("the red dogs see", stack="all")
+    assert (estimate.record_bytes, estimate.is_bound) == (held, True)
 
 
 # ---- bad input
