@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -15,7 +15,7 @@ from .attribution.choosing import every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
 from .attribution.costs import predicted_seconds
 from .attribution.phrases import Phrase, phrases
-from .attribution.rollout import rollout
+from .attribution.written import Written, written_from
 from .capture import Estimate, InstrumentedModel, load
 from .capture.memory import Rerun
 from .errors import BadInput
@@ -36,14 +36,6 @@ SLOW = 1.0
 PHRASE_RUNS = 2.5
 """How many times as long as blank-out the search for phrases takes, about: words once more, pairs, and what grows."""
 LANGUAGE_TASKS = ("causal_lm", "masked_lm", "encoder_decoder")
-
-
-@dataclass(frozen=True, eq=False)
-class Written:
-    """One token that an encoder-decoder wrote, and what of it rollout finds on each word of the source."""
-
-    token: str
-    scores: TokenScores
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +67,7 @@ class Explanation:
             "phrases": [
                 {"text": str(phrase), "change": phrase.change, "alone": phrase.alone} for phrase in self.phrases
             ],
-            "written": [{"token": one.token, "scores": one.scores.scores.tolist()} for one in self.written],
+            "written": [one.to_dict() for one in self.written],
             "warnings": {method: sentences for method, sentences in said.items() if sentences},
             "left_out": dict(self.comparison.left_out),
         }
@@ -264,21 +256,6 @@ def every_stack(model: InstrumentedModel) -> Literal["all"] | None:
     return "all" if "cross" in model.stacks else None
 
 
-def written_from(record: AttentionRecord, by: Level = "word") -> tuple[Written, ...]:
-    """Each token that an encoder-decoder wrote, with its rollout over the source; none of a record of one stack.
-
-    A token is foretold at the position before it; what the last position foretells is the prediction.
-    """
-    if not record.has_all_stacks:
-        return ()
-    scores = rollout(record)
-    tokens = (*record.query_tokens[1:], *(label for label, _ in record.prediction[:1]))
-    return tuple(
-        Written(token, replace(scores, scores=row, prefix=None, warnings=()).sum_by(by))
-        for token, row in zip(tokens, scores.map[-1], strict=False)
-    )
-
-
 def foretell(
     model: InstrumentedModel, text: TextInput, methods: Sequence[str] | None = None, truncate: bool = False
 ) -> dict[str, Estimate]:
@@ -306,8 +283,8 @@ def _at(scores: TokenScores, record: AttentionRecord, query: int | None, layer: 
 FOLLOW_ATTENTION = ("raw", "rollout", "flow", "layerwise_tracing", "effective", "value_weighted", "gradient_rollout")
 """Methods for which a token counts that attention goes to; the others ask what the answer would be without it."""
 WORDS_NAMED = 3
-TOKENS_WRITTEN, WIDEST_NAME = 40, 16
-"""Of a long text, so many tokens are shown with their words of the source; the width of their column."""
+TOKENS_WRITTEN = 40
+"""Of a long text that was written, so many tokens are shown with their words of the source."""
 LEAST_NAMED = 0.0005
 """A score that is smaller would be named as 0.000."""
 FEWEST_PLACES = 3
@@ -408,21 +385,6 @@ def phrases_in_words(found: Sequence[Phrase]) -> str:
     return f"Taken away together, these words change its log-odds: {named}."
 
 
-def written_in_words(written: Sequence[Written]) -> Iterator[Text]:
-    """A line for each token that was written, with the words of the source that it has most of."""
-    if not written:
-        return
-    yield Text("  What was written, and the words of the source that rollout finds most of in each:")
-    names = readable([one.token for one in written])
-    width = min(max(map(len, names)), WIDEST_NAME)
-    for name, one in zip(names[:TOKENS_WRITTEN], written, strict=False):
-        words = zip(readable(one.scores.tokens), one.scores.scores.tolist(), one.scores.special, strict=True)
-        best = _largest([(word.strip(), value) for word, value, special in words if not special])
-        yield Text(f"    {name.strip() or repr(name):<{width}}  ← {best}")
-    if len(written) > TOKENS_WRITTEN:
-        yield Text(f"    and {len(written) - TOKENS_WRITTEN} more tokens: --json has all of them.")
-
-
 def show(console: Console, explanation: Explanation) -> None:
     """Print the prediction, the text once for each method, what must be said of them, and how far they agree."""
     record, comparison = explanation.record, explanation.comparison
@@ -430,8 +392,7 @@ def show(console: Console, explanation: Explanation) -> None:
     console.print(f"  {carried_words(comparison, comparison.spokesman, explanation.by, record)}", highlight=False)
     if explanation.phrases:
         console.print(f"  {phrases_in_words(explanation.phrases)}", highlight=False)
-    for line in written_in_words(explanation.written):
-        console.print(line, highlight=False)
+    _show_written(console, explanation.written)
     width = max(len(name) for name in comparison.methods)
     agreement = comparison.agreement[comparison.reference]
     rows = []
@@ -463,6 +424,17 @@ def show(console: Console, explanation: Explanation) -> None:
                 console.print(f"  {scores.method}: {warning.rstrip('.')}.", highlight=False)
     for name, why in comparison.left_out.items():
         console.print(f"  Left out: {name}. {why}", highlight=False)
+
+
+def _show_written(console: Console, written: Sequence[Written]) -> None:
+    """Print each token that an encoder-decoder wrote, with the words of the source it has most of."""
+    if written:
+        console.print("  What was written, and the words of the source that rollout finds most of in each:")
+    column = max((len(one.name) for one in written), default=0)
+    for one in written[:TOKENS_WRITTEN]:
+        console.print(f"    {one.name:<{column}}  ← {_largest(one.source)}", highlight=False, markup=False)
+    if len(written) > TOKENS_WRITTEN:
+        console.print(f"    and {len(written) - TOKENS_WRITTEN} more: --json has all.", highlight=False)
 
 
 def _show_prediction(console: Console, record: AttentionRecord) -> None:
