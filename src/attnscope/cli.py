@@ -138,6 +138,8 @@ def explain(
 ) -> None:
     """Show which tokens a model used, by every method, with what each cannot say.
 
+    Of an encoder-decoder, each token that it writes is shown with the words of the source that rollout finds in it.
+
     Example: attnscope explain demo "the key to the cabinets" --methods rollout --methods blank_out
     """
     with working(f"Loading {model}"):
