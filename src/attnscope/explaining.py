@@ -239,12 +239,12 @@ def record_with_everything(
     """A record with gradients and values, and of all stacks, as far as this model gives them."""
     # without a head, the sum of what is read out is all there is
     outcome = "sum" if model.task == "encoder" and target is None else target
-    stacks = dict.fromkeys((every_stack(model), None))
-    ways = [(stack, values) for stack in stacks for values in (True, False)]
+    ways = [(stack, values) for stack in dict.fromkeys((every_stack(model), None)) for values in (True, False)]
     for stack, values in ways:
-        given: dict[str, Any] = {"stack": stack, "values": values, "gradients": True, "truncate": truncate}
         try:
-            return model.record(text, target=outcome, against=against, **given)
+            return model.record(
+                text, stack=stack, gradients=True, target=outcome, against=against, values=values, truncate=truncate
+            )
         except BadInput:
             if (stack, values) == ways[-1] and (target is not None or against is not None):
                 raise

@@ -107,7 +107,8 @@ class AttentionRecord:
         if self.stack != "cross" and self.query_tokens != self.key_tokens:
             raise BadInput("Queries and keys of self-attention are the same tokens; for two texts give stack='cross'.")
         self._check_attention()
-        stacks.check_other_stacks(self)
+        if self.encoder_weights is not None or self.decoder_weights is not None:
+            stacks.check_other_stacks(self)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -24,8 +24,6 @@ SIDES = {"encoder": ("key_tokens", ("input_ids",)), "decoder": ("query_tokens", 
 
 def check_other_stacks(record: "AttentionRecord") -> None:
     """What makes the weights of the other stacks attention, as of any; both are there, or neither."""
-    if record.encoder_weights is None and record.decoder_weights is None:
-        return
     if record.encoder_weights is None or record.decoder_weights is None or record.stack != "cross":
         raise BadInput(
             "encoder_weights and decoder_weights stand together beside cross-attention: give both, with stack='cross'."
