@@ -193,3 +193,50 @@ def cluster(ray_library: None) -> Iterator[str]:
         begin_ray()
     yield ray.get_runtime_context().gcs_address
     ray.shutdown()
+
+
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m['content'] | trim + '<|end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
+)
+
+
+@pytest.fixture(scope="session")
+def chat_model() -> Any:
+    """A tiny chat model: random weights, a byte-level tokenizer of its own, BOS added by tokenizer and template."""
+    return make_chat_model(CHAT_TEMPLATE)
+
+
+@pytest.fixture(scope="session")
+def base_model() -> Any:
+    """The same without a chat template."""
+    return make_chat_model(None)
+
+
+def make_chat_model(template: str | None, **changes: Any) -> Any:
+    """A tiny causal model that reads any text, with this chat template."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    import attnscope
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    special = ["<s>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>", "<pad>"]
+    lines = ["The river is called Ald.", "Which documents answer the question?", "Rome fell. It was late, you see."]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=360, initial_alphabet=alphabet, special_tokens=special)
+    bpe.train_from_iterator(lines * 9, trainer)
+    bpe.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=bpe, bos_token="<s>", eos_token="<|end|>", pad_token="<pad>", chat_template=template
+    )
+    tokenizer.add_special_tokens({"additional_special_tokens": special[1:5]})
+    settings = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+    settings |= {"num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 400}
+    settings |= {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 5, "initializer_range": 0.3}
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**(settings | changes))).eval()
+    return attnscope.load(model, tokenizer=tokenizer)

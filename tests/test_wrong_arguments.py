@@ -147,6 +147,23 @@ DOORS = {
     "survey(resume=)": (survey_with("resume"), ("True",)),
     "survey(engine=)": (survey_with("engine"), ("function", "class")),
     "survey(tokens_per_batch=)": (survey_with("tokens_per_batch"), ("huge",)),
+    **{f"record({name}=)": (lambda subject, value, name=name: subject.chat.record(**{name: value}), ()) for name in (
+        "messages", "documents",
+    )},
+    **{f"record(question=, {name}=)": (
+        lambda subject, value, name=name: subject.chat.record(question="b", answer="a", **{name: value}), NOTHING
+    ) for name in ("documents", "segments")},
+    "record(answer=)": (lambda subject, value: subject.chat.record(question="b", answer=value), ("None", "text")),
+    "Segments(text)": (lambda subject, value: attnscope.Segments(value, {}), ("text", "surrogate")),
+    **{f"Segments.{name}": (
+        lambda subject, value, name=name: getattr(attnscope.Segments, name)("x", value), ("text", "surrogate"),
+    ) for name in ("by_separator", "sentences", "paragraphs")},
+    "Segments(levels)": (lambda subject, value: attnscope.Segments("x", value), ()),
+    "Segments.from_spans(spans)": (lambda subject, value: attnscope.Segments.from_spans("x", value), ("empty list",)),
+    "Segments.turns": (lambda subject, value: attnscope.Segments.turns("x", value), ("empty list",)),
+    "scores.by(level)": (lambda subject, value: subject.scores.by(value), ()),
+    "scores.sum_by(level)": (lambda subject, value: subject.scores.sum_by(value), ()),
+    "record.by(level)": (lambda subject, value: subject.record.by(value), ()),
     "trust(model)": (trust_with("model"), ()),
     "trust(texts)": (trust_with("texts"), ("texts",)),
     "trust(methods=)": (trust_with("methods"), ("None", "empty list")),
@@ -155,6 +172,17 @@ DOORS = {
     "trust(batch_size=)": (trust_with("batch_size"), ("huge",)),
     "trust(top=)": (trust_with("top"), ("huge",)),
 }  # fmt: skip
+
+
+def chat_model():
+    """A causal model of random weights that reads the demo's words."""
+    import transformers
+
+    tokenizer = attnscope.load("demo").tokenizer
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=1, n_positions=64)
+    return attnscope.load(transformers.GPT2LMHeadModel(config), tokenizer=tokenizer)
+
+
 CALLS = [(door, value) for door, (_, right) in DOORS.items() for value in VALUES if value not in right]
 
 
@@ -190,6 +218,7 @@ def test_wrong_arguments_get_one_sentence(door):
 if __name__ == "__main__":
     record = attnscope.AttentionRecord.from_weights([[[[0.5, 0.5], [0.25, 0.75]]]], ["a", "b"])
     subject = SimpleNamespace(record=record, scores=attnscope.raw(record), model=attnscope.load("demo"))
+    subject.chat = chat_model()
     found = {door: {} for door in DOORS}
     for door, value in CALLS:
         found[door][value] = outcome(subject, door, value)

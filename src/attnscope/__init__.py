@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import views as views
+    from .answering import answer as answer
     from .attribution import METHODS as METHODS
+    from .attribution import Answer as Answer
     from .attribution import Comparison as Comparison
     from .attribution import attribute as attribute
     from .attribution import blank_out as blank_out
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from .explaining import Explanation as Explanation
     from .explaining import explain as explain
     from .record import AttentionRecord as AttentionRecord
+    from .record import Segments as Segments
     from .record import TokenScores as TokenScores
     from .record import VectorRecord as VectorRecord
     from .report import write_mistakes as write_mistakes
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from .views import View as View
 
 _HOME = {
+    "Answer": "attribution",
     "AttentionRecord": "record",
     "BadInput": "errors",
     "Comparison": "attribution",
@@ -63,6 +67,7 @@ _HOME = {
     "METHODS": "attribution",
     "Mistakes": "evaluation",
     "STATISTICS": "statistics",
+    "Segments": "record",
     "Sentence": "syntax",
     "Survey": "surveying",
     "TokenScores": "record",
@@ -71,6 +76,7 @@ _HOME = {
     "VIEWS": "views",
     "VectorRecord": "record",
     "View": "views",
+    "answer": "answering",
     "attribute": "attribution",
     "blank_out": "attribution",
     "compare": "attribution",

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 from transformers.tokenization_python import PreTrainedTokenizer
 
 import attnscope
+from attnscope.capture.alignment import offsets_by_decoding
 from attnscope.capture.encoding import encode, encode_ids, words_by_marker
 from attnscope.record import readable
 
@@ -23,6 +24,7 @@ def byte_level():
     """A byte-level BPE tokenizer like GPT-2's, trained on a few sentences."""
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
     bpe.train_from_iterator(
         CORPUS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     )
@@ -261,3 +263,58 @@ def test_what_a_strategy_cannot_cut_is_refused(tiny):
     for text in (long, (long, "the key")):
         with pytest.raises(attnscope.BadInput, match=r"truncation='only_second'|at most 40"):
             model.record(text, truncation="only_second")
+
+
+def test_records_carry_segments_of_their_text_also_in_windows(tiny):
+    text = "the key to the cabinets . the red dogs see ! a boy runs ."
+    segments = attnscope.Segments.sentences(text)
+    model = tiny.load("bert")
+    record = model.record(text, segments=segments)
+    table = attnscope.raw(record).by("sentence")
+    assert list(table["segment"]) == [
+        "[CLS]", "the key to the cabinets .", "the red dogs see !", "a boy runs .", "[SEP]",
+    ]  # fmt: skip
+    assert record.by("sentence").tokens == tuple(table["segment"])
+    windows = model.record(text, segments=segments, window=9)
+    assert [attnscope.raw(window).by("sentence")["segment"].tolist()[1:-1] for window in windows[:2]] == [
+        ["the key to the cabinets .", "the red dogs see !"], ["the key to the cabinets .", "the red dogs see !"],
+    ]  # fmt: skip
+    vectors = tiny.load("llama").record(text, segments=segments, keep="vectors")
+    assert list(attnscope.rollout(vectors).by("sentence")["segment"]) == table["segment"].tolist()[1:-1]
+    with pytest.raises(attnscope.BadInput, match="merge the scores of a method"):
+        vectors.by("sentence")
+    blanked = attnscope.blank_out(record, model, by="sentence")
+    assert list(blanked.tokens) == table["segment"].tolist()
+    for given, sentence in (
+        ({"text": "the key", "segments": segments}, "of another text"),
+        ({"text": ("the key", "dogs"), "segments": segments}, "of one text"),
+    ):
+        with pytest.raises(attnscope.BadInput, match=sentence):
+            model.record(given.pop("text"), **given)
+    with pytest.raises(attnscope.BadInput, match="text that is attended to"):
+        tiny.load("bart").record(text, segments=segments, stack="decoder")
+    cross = tiny.load("bart").record(text, segments=segments)
+    assert cross.by("sentence").key_tokens == (*table["segment"].tolist()[1:-1], "</s>")
+    assert cross.by("sentence").query_tokens == cross.query_tokens
+
+
+class SpellingTokenizer(SlowTokenizer):
+    """The same, able to spell its pieces back."""
+
+    def convert_tokens_to_string(self, tokens):
+        return " ".join(tokens).replace(" ##", "")
+
+
+def test_slow_tokenizers_are_aligned_by_decoding(tiny, byte_level):
+    model = attnscope.load(tiny.build("bert", vocab_size=80), tokenizer=SpellingTokenizer())
+    text = "the key. a  box."
+    record = model.record(text, segments=attnscope.Segments.sentences(text))
+    assert attnscope.raw(record).by("sentence")["segment"].tolist()[1:-1] == ["the key.", "a box."]
+    with pytest.raises(attnscope.BadInput, match="spell this text back"):
+        model.record("the (key).", segments=attnscope.Segments.sentences("the (key)."))
+    spoken = "the cabinets 你好 😀 !"
+    encoded = encode(byte_level, spoken, None)
+    ids = encoded.inputs["input_ids"].tolist()
+    told = offsets_by_decoding(byte_level, ids, encoded.special, spoken)
+    solid = [spoken[start:end].strip() for start, end in encoded.offsets]
+    assert [spoken[start:end].strip() or solid[place] for place, (start, end) in enumerate(told)] == solid

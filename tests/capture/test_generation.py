@@ -121,7 +121,7 @@ def test_drawing_without_a_seed_draws_anew_and_leaves_the_random_state_alone(tin
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"colour": "red"}, "takes no colour"),
+        ({"colour": "red"}, "no option colour"),
         ({"num_return_sequences": 2}, "of one sequence"),
         ({"do_sample": True, "temperature": -1.0}, "cannot generate with these options"),
         ({"seed": -1}, "seed is a whole number"),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ..record import TokenScores
+from .answer import Answer as Answer
 from .blank_out import blank_out as blank_out
 from .choosing import attribute as attribute
 from .comparing import Comparison as Comparison

@@ -13,7 +13,7 @@ from ..progress import tell
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.schema import checked
-from ..record.words import Level, units
+from ..record.words import units
 from .rerunning import blank_embeddings, default_blank, input_positions, key_embeddings, key_ids, rerunnable
 
 REPLACEMENTS = ("unk", "mask", "pad", "delete", "zero")
@@ -135,7 +135,7 @@ def blank_out(
     record: AttentionRecord,
     model: Model | None = None,
     replacement: str | None = None,
-    by: Level = "token",
+    by: str = "token",
     target: int | str | None = None,
     against: int | str | None = None,
     signed: bool = False,
@@ -148,7 +148,8 @@ def blank_out(
     what the record has gradients of, else what is predicted (for a model with a single output, its value).
     `signed=True` keeps the sign, positive where the token speaks for the outcome. Special tokens are blanked like all
     others. `by="word"` takes all pieces of a word away at once and gives one score for each word, which is not the sum
-    over its pieces that `scores.words()` gives; `by="sentence"` likewise.
+    over its pieces that `scores.words()` gives; `by="sentence"` and the levels of the record's
+    segments likewise.
 
     `quantity="log_odds"` follows log p / (1 - p) instead, which goes on moving where the probability is all but one;
     "moving" takes it where no token changes the probability by 0.01, and says so; "clearest" then also measures the
@@ -166,7 +167,7 @@ def blank_out(
     blanking = blanking_of(record, model, "blank_out", replacement, target, against, batch_size)
     if quantity not in QUANTITIES:
         raise BadInput(f"quantity is {', '.join(QUANTITIES)}, not {quantity!r}.")
-    groups, labels = units(record.key_tokens, record.key_special, record.key_word_ids, by)
+    groups, labels = units(record.key_tokens, record.key_special, record.key_word_ids, by, record.segments)
     mask = blanking.model.blank_ids.get("mask")
     asked = [
         index
@@ -201,6 +202,7 @@ def blank_out(
         scores=change if signed else change.abs(),
         special=tuple(record.key_special[position] for position in firsts),
         word_ids=tuple(record.key_word_ids[position] for position in firsts),
+        segments=None if record.segments is None else record.segments.merged(groups),
         warnings=warnings,
         noise=noise,
     )

@@ -9,7 +9,6 @@ from typing import Any
 from ..errors import BadInput
 from ..record import AttentionRecord, Model, TokenScores
 from ..record.schema import checked, quote
-from ..record.words import Level
 
 Method = Callable[..., TokenScores]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -56,7 +55,7 @@ def score(
     name: str,
     method: Method,
     model: Model | None,
-    by: Level = "token",
+    by: str = "token",
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> TokenScores:
     """What a method says of the tokens of a record, or of its words or sentences, under the name it was chosen by.
@@ -87,7 +86,7 @@ def score_what_can_be(
     record: AttentionRecord,
     methods: Mapping[str, Method],
     model: Model | None,
-    by: Level = "token",
+    by: str = "token",
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> tuple[dict[str, TokenScores], dict[str, str]]:
     """The scores of the methods that have all they need here; of the others, the sentence that says what is lacking."""

@@ -16,7 +16,6 @@ from ..paint import colour, ink
 from ..record import AttentionRecord, Model, TokenScores, readable
 from ..record.schema import checked
 from ..record.sketch import TOKEN_STYLE
-from ..record.words import Level
 from ..terminal import has_dark_ground
 from .choosing import every_method, named_methods, score, score_what_can_be
 
@@ -135,7 +134,7 @@ def compare(
     model: Model | None = None,
     methods: Sequence[str | Callable[..., TokenScores]] | None = None,
     *,
-    by: Level = "token",
+    by: str = "token",
     signed: bool = False,
 ) -> Comparison:
     """Set methods side by side on one record: names of METHODS, or functions of your own.

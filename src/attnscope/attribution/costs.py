@@ -7,7 +7,7 @@ from contextlib import suppress
 from ..errors import BadInput
 from ..record import AttentionRecord, Model
 from ..record.model import EMBEDDINGS
-from ..record.words import Level, units
+from ..record.words import units
 from .flow import FlowGraph
 from .heads import pooled_maps, square_weights, with_residual
 from .rerunning import input_positions, key_embeddings, key_ids
@@ -24,7 +24,7 @@ SOON = 0.2
 
 
 def predicted_seconds(
-    record: AttentionRecord, model: Model | None, methods: Iterable[str], by: Level = "token"
+    record: AttentionRecord, model: Model | None, methods: Iterable[str], by: str = "token"
 ) -> dict[str, float]:
     """About how long each slow method among these will take, by pieces of their work that are timed here and now."""
     wanted = set(methods)
@@ -35,7 +35,7 @@ def predicted_seconds(
     if model is None or not record.inputs:
         return seconds
     if "blank_out" in wanted:
-        groups = units(record.key_tokens, record.key_special, record.key_word_ids, by)[0]
+        groups = units(record.key_tokens, record.key_special, record.key_word_ids, by, record.segments)[0]
         firsts = [min(input_positions(record, group), default=0) for group in groups]
         tokens = len(record.inputs[key_ids(record)])
         runs = runs_of(firsts, tokens, bool(getattr(model, "shares_beginnings", False)))

@@ -38,6 +38,16 @@ def effective_rows(record: AttentionRecord, layer: int, queries: Sequence[int]) 
     return _effective(values, weights, seen)
 
 
+def effective_of(record: AttentionRecord, queries: Sequence[int]) -> Float[Tensor, "query key"]:
+    """The effective rows of some queries of the last layer, heads averaged, of any record."""
+    top = len(record.layers) - 1
+    if not isinstance(record, VectorRecord):
+        return effective_rows(record, top, queries).mean(0)
+    vectors, asked = record.layer(top), list(queries)
+    weights = rows_of_some(record, top, asked).double()
+    return _effective(effective_basis(record, top), weights, visible(vectors, asked)).mean(0)
+
+
 def effective_row(
     record: VectorRecord, heads: Heads, layer: int, row: Float[Tensor, " query"]
 ) -> Float[Tensor, " key"]:

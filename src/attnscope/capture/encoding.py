@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
-from ..record import AttentionRecord
+from ..record import AttentionRecord, Segments
 from ..record.attention import Stack
 from ..record.model import Text
 from ..record.words import WORD_STARTS, WordIds, words_by_marker
@@ -71,11 +71,12 @@ def encode(
     truncation: Truncation = False,
     as_target: bool = False,
     embedded: int | None = None,
+    add_special_tokens: bool = True,
 ) -> Encoded:
     """Tokenize a text, a pair of texts (a tuple) or words already split (a list).
 
     A special token that the text itself has at its beginning or end, as chat templates write it, is not added a second
-    time. `embedded` is how many ids the model has embeddings for.
+    time; without `add_special_tokens`, none is. `embedded` is how many ids the model has embeddings for.
     """
     first, second = checked_parts(text)
     split = isinstance(first, list)
@@ -83,7 +84,9 @@ def encode(
     parts = {name: part for name, part in zip(names, (first, second), strict=True) if part is not None}
     cut = {"truncation": truncation, "max_length": longest} if truncation and longest is not None else {}
     try:
-        encoding = tokenizer(**parts, is_split_into_words=split, verbose=False, **cut)
+        encoding = tokenizer(
+            **parts, is_split_into_words=split, add_special_tokens=add_special_tokens, verbose=False, **cut
+        )
     except Exception as error:
         if not isinstance(truncation, str):
             raise
@@ -246,6 +249,8 @@ class Passage:
     target: Encoded | None
     place: tuple[int, int] | None = None
     """Of a window: from where to where it reads the tokens of the text, special ones not counted."""
+    segments: Segments | None = None
+    """Named spans of the text that the offsets of its tokens are in."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What the card of the record says besides: of an answer, how many tokens are the prompt's, and its options."""
 

@@ -12,9 +12,16 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
 
 from ..errors import BadInput
+from ..progress import tell
 from ..record.attention import Stack
 from .answers import distribution, position_read, prediction_of, probabilities_of
 from .encoding import Encoded, Passage, encode_ids, pad_rows
@@ -247,12 +254,12 @@ def checked_generation(options: Mapping[str, Any], seed: int | None) -> dict[str
     """The user's options of transformers' `generate`, with a seed where they draw; greedy without any."""
     unknown = [name for name in options if name not in vars(GenerationConfig()) or name.startswith("_")]
     if unknown:
-        raise BadInput(f"record_generation takes no {unknown[0]}: its options are those of record and of generate.")
+        raise BadInput(
+            f"There is no option {unknown[0]}: the options are those of record and of transformers' generate."
+        )
     fixed = [name for name in options if name in ONE_SEQUENCE]
     if fixed:
-        raise BadInput(
-            f"A record is of one sequence and its attention, so {fixed[0]}= has no use in record_generation."
-        )
+        raise BadInput(f"A record is of one sequence and its attention, so {fixed[0]}= has no use in a record.")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
         raise BadInput(f"seed is a whole number from 0 to 2**63 - 1, not {seed!r}.")
     chosen = {**GREEDY, **options}
@@ -260,8 +267,25 @@ def checked_generation(options: Mapping[str, Any], seed: int | None) -> dict[str
     return {**chosen, "seed": secrets.randbits(32) if seed is None and chosen["do_sample"] else seed}
 
 
-def generate(reader: HubModel, source: Encoded, max_new_tokens: int, options: Mapping[str, Any]) -> Encoded:
-    """The prompt and its continuation, or an encoder-decoder's output, without the end token that closes it."""
+class Told(StoppingCriteria):  # type: ignore[misc] # transformers' class has no types
+    """What stops nothing, and tells after each token how far the text is."""
+
+    def __init__(self, read: int, most: int) -> None:
+        self.read, self.most = read, most
+
+    def __call__(self, input_ids: Tensor, _scores: Any, **_: Any) -> Tensor:
+        """Not one of these sequences is at its end."""
+        tell(input_ids.shape[1] - self.read, self.most)
+        return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
+
+
+def generate(
+    reader: HubModel, source: Encoded, max_new_tokens: int, options: Mapping[str, Any], ends: Sequence[int] = ()
+) -> Encoded:
+    """The prompt and its continuation, or an encoder-decoder's output, without the end token that closes it.
+
+    `ends` are tokens that end it beside those that the model names.
+    """
     prompt = [] if reader.has_both_sides else source.inputs["input_ids"].tolist()
     read = len(prompt) or 1
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:
@@ -271,7 +295,12 @@ def generate(reader: HubModel, source: Encoded, max_new_tokens: int, options: Ma
             f"{read} tokens and {max_new_tokens} new ones are more than the {reader.longest} the model reads:"
             " lower max_new_tokens."
         )
-    sequence = _without_end(reader, _sequences(reader, [source], max_new_tokens, options)[0], read)
+    known = _ends(reader)
+    told: dict[str, Any] = {"stopping_criteria": StoppingCriteriaList([Told(read, max_new_tokens)])}
+    if not set(ends) <= known and "eos_token_id" not in options:
+        told["eos_token_id"] = sorted({*ends, *known})
+    written = _sequences(reader, [source], max_new_tokens, {**options, **told})[0]
+    sequence = _without_end(reader, written, read, ends)
     if not prompt:
         return encode_ids(reader.tokenizer, sequence)
     new = sequence[len(prompt) :]
@@ -303,11 +332,16 @@ def _sequences(
     return [list(sequence) for sequence in sequences.tolist()]
 
 
-def _without_end(reader: HubModel, sequence: list[int], read: int) -> list[int]:
-    """The sequence without the end token, and without the padding behind it, that close it."""
+def _ends(reader: HubModel) -> set[int]:
+    """The tokens that end what a model writes."""
     config = getattr(reader.model, "generation_config", None)
-    named = [getattr(config, "eos_token_id", None), reader.tokenizer.eos_token_id, reader.padding]
-    ends = {end for name in named if name is not None for end in (name if isinstance(name, list) else [name])}
+    named = [getattr(config, "eos_token_id", None), reader.tokenizer.eos_token_id]
+    return {end for name in named if name is not None for end in (name if isinstance(name, list) else [name])}
+
+
+def _without_end(reader: HubModel, sequence: list[int], read: int, more: Sequence[int] = ()) -> list[int]:
+    """The sequence without the end token, and without the padding behind it, that close it."""
+    ends = {*_ends(reader), reader.padding, *more}
     while len(sequence) > read and sequence[-1] in ends:
         sequence = sequence[:-1]
     return sequence

@@ -1,8 +1,9 @@
 """Hugging Face models as a Reader: texts become passages, a decoder writes its own output, one pass is watched."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from numbers import Integral
 from typing import Any, cast
 
 import torch
@@ -25,7 +26,7 @@ from .hub_model import HubModel, Ids, changed_lookups, decoder_start, greedy_out
 from .memory import Size
 from .prefix import answers_behind_prefix
 from .reader import Change, Sight, plain_answers
-from .request import Request, checked_request
+from .request import Request, checked_count, checked_request
 from .vectors import VectorCollector, watch_vectors
 from .verifying import card_of, observed_run, self_check
 from .watching import AttentionCall, evaluation_mode, implementation_of, on_interface
@@ -323,6 +324,22 @@ def source_of(reader: HubModel, text: Text, *, longest: int | None, truncation: 
     encoded = encode(reader.tokenizer, text, longest, truncation=truncation, embedded=embedded)
     taken = {name: ids for name, ids in encoded.inputs.items() if name == "input_ids" or name in reader.accepted}
     return replace(encoded, inputs=taken)
+
+
+def lengths_of(reader: HubModel, given: Any) -> list[int]:
+    """How many tokens a text, texts, or numbers of tokens have."""
+    one = isinstance(given, (str, tuple, int))
+    if not one and not isinstance(given, Iterable):
+        raise BadInput(f"estimate takes a text, texts, or numbers of tokens, not {type(given).__name__}.")
+    items = [given] if one else list(given)
+    if not items:
+        raise BadInput("There is nothing to estimate: give a text, texts, or numbers of tokens.")
+    return [
+        checked_count("A number of tokens", item)
+        if isinstance(item, (Integral, float))
+        else len(source_of(reader, item, longest=None))
+        for item in items
+    ]
 
 
 def _decoder_input(reader: HubModel, text_target: Text | None, truncation: Truncation) -> Encoded | None:

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from numbers import Integral
 from types import NoneType
 from typing import Any, TypeVar, overload
 
@@ -15,24 +14,29 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import BadInput
 from ..numerals import in_words
-from ..record import AttentionRecord, Target, Text
+from ..record import AttentionRecord, Segments, Target, Text
 from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
+from .alignment import with_segments
 from .answers import prediction_of
+from .conversation import Documents, Message, conversation_passage, generated_passage
 from .encoding import Passage, Truncation, checked_truncation, windows, windows_of, with_places
-from .hub_model import checked_generation, generate
-from .hugging_face import HuggingFaceReader, source_of
+from .hub_model import checked_generation
+from .hugging_face import HuggingFaceReader, lengths_of, source_of
+from .likelihood import answer_gradients, answer_log_probabilities
 from .prefix import may_go_on
 from .reader import Reader, capture, gradients_again, probabilities_again
 from .request import (
     Estimate,
     Request,
     check_names,
+    check_sources,
     checked_count,
     checked_request,
     estimate_of,
     estimate_of_method,
     is_too_large,
+    settled,
     too_large,
     vectors_instead,
 )
@@ -42,8 +46,6 @@ from .streaming import See, stream_layers
 WINDOWS_TOGETHER = 16
 """How many windows of a long text run as one batch."""
 Found = TypeVar("Found")
-PLAIN = (str, int, float, NoneType)
-"""What of the options of `generate` a card can hold."""
 
 
 class InstrumentedModel:
@@ -103,16 +105,21 @@ class InstrumentedModel:
     ) -> list[AttentionRecord]: ...
 
     @overload
-    def record(self, *, inputs: Mapping[str, Any], **options: Any) -> AttentionRecord: ...
+    def record(self, *, inputs: Mapping[str, Any] | None = None, **options: Any) -> AttentionRecord: ...
 
     def record(  # type: ignore[misc] # above, "options" are the keywords that follow here
         self,
         text: Text | None = None,
         *,
         inputs: Mapping[str, Any] | None = None,
+        messages: Sequence[Message] | None = None,
+        documents: Documents | None = None,
+        question: str | None = None,
+        answer: str | None = None,
         window: int | None = None,
         stride: int | None = None,
         text_target: Text | None = None,
+        segments: Segments | None = None,
         stack: str | None = None,
         gradients: bool = False,
         target: int | str | None = None,
@@ -125,6 +132,7 @@ class InstrumentedModel:
         keep: str = "weights",
         truncate: bool = False,
         truncation: Truncation = False,
+        **generation: Any,
     ) -> AttentionRecord | list[AttentionRecord]:
         """What the model does on a text, a pair of texts (a tuple) or words already split (a list).
 
@@ -145,13 +153,19 @@ class InstrumentedModel:
         mean over heads, for long inputs.
 
         `keep="vectors"` keeps queries and keys in place of the weights between them (a `VectorRecord`), so that memory
-        grows with the tokens and not with their square; `"bfloat16 vectors"` takes half of that. A text whose weights
-        do not fit into memory is recorded so, with a warning that says it.
+        grows with the tokens and not with their square; `"bfloat16 vectors"` takes half of that, and `"auto"` keeps
+        weights of short texts only. A text whose weights do not fit is recorded with vectors, with a warning.
 
         The first time a loaded model is recorded, what is observed is compared with a run that nobody observes, and the
         weights of each layer with what the layer put out; a model that fails is refused. `verify="always"` compares
         every time, `"never"` not at all; `record.card["verified"]` says what was found.
 
+        `messages` is a conversation, {"role": …, "content": …} for each turn, which a causal model reads as its chat
+        template writes it; `documents` (texts, or pairs of title and text) and a `question` are put into the last turn
+        of the user, and a model without a template reads them as plain text. `answer` is what was said to it, or the
+        assistant's turn at the end; else the model writes one, with `max_new_tokens`, `seed` and the options of
+        `generate`. The record has the levels turn, document and sentence; `attnscope.answer` explains it.
+        `segments` are named spans of the text (`attnscope.Segments`): levels that `record.by` and `scores.by` know.
         A text longer than the model reads is recorded in windows of `window` tokens, special tokens counted, each of
         which begins `stride` tokens after the last (by default half a window). What comes back is then a list of
         records, one for each window, in the order of the text; `record.card["window"]` says which tokens and characters
@@ -169,36 +183,39 @@ class InstrumentedModel:
             verify=verify,
             keep=keep,
         )
-        if (text is None) == (inputs is None):
-            raise BadInput("record takes a text, or inputs= that a processor made: one of them.")
         cut = checked_truncation(truncation, truncate)
+        conversation = (messages, documents, question, answer)
+        others = {"window": window, "stride": stride, "text_target": text_target, "truncate": cut or None}
+        check_sources(text, inputs, conversation, others, generation)
         if inputs is not None:
-            if window is not None or stride is not None or text_target is not None or cut:
-                raise BadInput("window=, stride=, text_target= and truncate= are for texts, not for inputs=.")
-            if request.keep != "weights":
-                raise BadInput('keep="vectors" is for texts: record inputs= with their weights.')
+            if segments is not None or request.keep != "weights":
+                raise BadInput("Segments and vectors are of texts: record inputs= without segments=, and with weights.")
             return record_inputs(self.hugging_face, inputs, request)
-        assert text is not None  # noqa: S101 -- one of the two is there
+        if text is None:
+            passage = conversation_passage(self.hugging_face, *conversation, segments, generation)
+            return next(self._in_order([passage], 1, request))
         if window is not None:
             checked_count("window", window)
             if stride is not None:
                 checked_count("stride", stride)
-            return self._windows(text, text_target, window, stride, request)
+            if text_target is not None:
+                raise BadInput("A text in windows has no one target text: leave text_target= or window= out.")
+            return self._windows(text, window, stride, request, segments)
         if stride is not None:
             raise BadInput("stride= is how far windows lie apart: give window= too.")
-        return next(self._in_order([self.reader.passage(text, text_target, cut)], 1, request))
+        passage = with_segments(self.reader, self.reader.passage(text, text_target, cut), segments)
+        return next(self._in_order([passage], 1, request))
 
     def _windows(
-        self, text: Text, text_target: Text | None, window: int, stride: int | None, request: Request
+        self, text: Text, window: int, stride: int | None, request: Request, segments: Segments | None
     ) -> list[AttentionRecord]:
         """The records of a text window by window, several windows in a batch."""
-        if text_target is not None:
-            raise BadInput("A text in windows has no one target text: leave text_target= or window= out.")
         reader = self.hugging_face
         if reader.longest is not None and window > reader.longest:
             raise BadInput(f"A window of {window} tokens is longer than the {reader.longest} the model reads.")
         whole = source_of(reader, text, longest=None)
-        passages = windows_of(whole, text, window, stride)
+        whole = with_segments(reader, Passage(text, whole, None), segments).source
+        passages = [replace(passage, segments=segments) for passage in windows_of(whole, text, window, stride)]
         return with_places(list(self._in_order(passages, WINDOWS_TOGETHER, request)), passages)
 
     def records(
@@ -286,16 +303,7 @@ class InstrumentedModel:
             raise BadInput(f"{type(self.model).__name__} does not generate text; use record(text).")
         reader = self.hugging_face
         source = source_of(reader, prompt, longest=reader.longest, truncation=cut)
-        written = generate(reader, source, max_new_tokens, generation)
-        new = written.inputs["input_ids"][1 if reader.has_both_sides else len(source) :]
-        notes = {
-            "answer": reader.tokenizer.decode(new.tolist(), skip_special_tokens=True),
-            "generation": {name: value for name, value in generation.items() if isinstance(value, PLAIN)},
-        }
-        if reader.has_both_sides:
-            passage = Passage(prompt, source, written, notes=notes)
-        else:
-            passage = Passage(prompt, written, None, notes={"prompt_tokens": len(source), **notes})
+        passage = generated_passage(reader, prompt, source, max_new_tokens, generation)
         return next(self._in_order([passage], 1, request))
 
     @property
@@ -353,6 +361,18 @@ class InstrumentedModel:
         found = self._in_groups(inputs, len(inputs), lambda some: gradients_again(self.reader, some, target))
         return torch.stack([value for value, _ in found]), torch.stack([gradient for _, gradient in found])
 
+    def answer_log_probabilities(
+        self, inputs: Sequence[Inputs], count: int, batch_size: int = 16
+    ) -> Float[Tensor, "item answer_token"]:
+        """The log-probability of each of the last `count` tokens of each of these inputs, given all before it."""
+        return answer_log_probabilities(self.hugging_face, inputs, count, batch_size)
+
+    def answer_gradients(
+        self, inputs: Inputs, count: int, wanted: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Float[Tensor, ""], Float[Tensor, "position width"]]]:
+        """For each set of those tokens the sum of their log-probabilities, and its gradient at the embeddings given."""
+        return answer_gradients(self.hugging_face, inputs, count, wanted)
+
     def _in_groups(
         self, inputs: Sequence[Inputs], batch_size: int, run: Callable[[list[Inputs]], Sequence[Found]]
     ) -> list[Found]:
@@ -381,18 +401,7 @@ class InstrumentedModel:
         is taken to be as long as its source.
         """
         checked_count("batch_size", batch_size)
-        one = isinstance(text_or_lengths, (str, tuple, int))
-        if not one and not isinstance(text_or_lengths, Iterable):
-            raise BadInput(f"estimate takes a text, texts, or numbers of tokens, not {type(text_or_lengths).__name__}.")
-        items = [text_or_lengths] if one else list(text_or_lengths)
-        if not items:
-            raise BadInput("There is nothing to estimate: give a text, texts, or numbers of tokens.")
-        lengths = [
-            checked_count("A number of tokens", item)
-            if isinstance(item, (Integral, float))
-            else len(source_of(self.hugging_face, item, longest=None))
-            for item in items
-        ]
+        lengths = lengths_of(self.hugging_face, text_or_lengths)
         check_names("estimate", options)
         request = self.reader.request(stack=stack, heads=heads, **options)
         size = self.hugging_face.size(request)
@@ -418,10 +427,10 @@ class InstrumentedModel:
 
     def _that_fits(self, passages: Sequence[Passage], batch_size: int, request: Request) -> Request:
         """The request, if there is memory for it; else one for vectors, where the model shows any, with a warning."""
-        size = self.reader.size(request)
+        size, lengths = self.reader.size(request), [len(passage.source) for passage in passages]
+        request = settled(request, lengths, size, self.reader.shows_vectors)
         if size is None or self.model.device.type != "cpu":
             return request
-        lengths = [len(passage.source) for passage in passages]
         estimate = estimate_of(lengths, batch_size, size, request)
         if not is_too_large(estimate):
             return request

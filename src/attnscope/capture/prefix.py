@@ -70,6 +70,19 @@ def answers_behind_prefix(
     return answers
 
 
+def is_known_exact(reader: HubModel, length: int) -> bool:
+    """Whether a model was found to go on from a common beginning exactly, on a text of such a length."""
+    return length <= _checked.get(reader.model, 0)
+
+
+def is_exact(reader: HubModel, ours: Tensor, whole: Tensor, length: int) -> bool:
+    """Whether what followed a common beginning is what a whole run gives; remembered of the model for such lengths."""
+    most = LAYER_TOLERANCES.get(reader.model.dtype, LAYER_TOLERANCES[torch.bfloat16])
+    within = relative_difference(ours, whole) <= most
+    _checked[reader.model] = max(length, _checked.get(reader.model, 0)) if within else -1
+    return within
+
+
 def may_go_on(reader: HubModel) -> bool:
     """Whether a model takes the keys and values of what it has read, as transformers' own causal models do."""
     model = reader.model

@@ -19,6 +19,7 @@ from ..record import AttentionRecord, Target, Text, VectorRecord
 from ..record.attention import Stack
 from ..record.model import EMBEDDINGS, Inputs
 from ..record.target import SUM, Quantity
+from .alignment import segments_of
 from .answers import target_value
 from .encoding import Passage, Truncation, text_of
 from .memory import Size, give_back
@@ -207,6 +208,7 @@ def capture(reader: Reader, passages: Sequence[Passage], request: Request) -> li
             target=targets[row],
             pooled="mean" if request.heads == "mean" else None,
             text=text_of(passage.text),
+            segments=segments_of(passage, keys, len(leading)),
             inputs=passage.inputs if passage.runs_again else {},
             card=card,
         )

@@ -1,6 +1,6 @@
 """What a record shall hold, checked before anything runs, and what it will take: bytes and forward passes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
@@ -29,12 +29,14 @@ from .verifying import Verify
 
 HeadsKept = Literal["all", "mean"]
 """Every head by itself, or their mean alone."""
-Keep = Literal["weights", "vectors", "bfloat16 vectors"]
+Keep = Literal["weights", "vectors", "bfloat16 vectors", "auto"]
 """What of attention a record holds: its weights, or the queries and keys they follow from, whole or as bfloat16."""
 ALL_STACKS = "all"
 """What asks for all three stacks of an encoder-decoder in one record."""
 FEWEST_STEPS = 9
 """Steps of integrated gradients on a smooth way."""
+SMALL = 2**28
+"""Bytes up to which a record with weights and values is nothing to worry about."""
 MEMORY = Path("/proc/meminfo")
 
 
@@ -77,7 +79,7 @@ def checked_request(
     if heads == "mean" and (queries_and_keys or values):
         raise BadInput('Queries, keys and values belong to single heads: take them with heads="all".')
     if keep not in get_args(Keep):
-        raise BadInput(f'keep is "weights", "vectors" or "bfloat16 vectors", not {quote(keep)}.')
+        raise BadInput(f'keep is "weights", "vectors", "bfloat16 vectors" or "auto", not {quote(keep)}.')
     if keep != "weights" and (queries_and_keys or heads != "all"):
         raise BadInput(f'keep="{keep}" keeps queries and keys of all heads: leave queries_and_keys= and heads= out.')
     if quantity not in get_args(Quantity):
@@ -135,6 +137,26 @@ def _checked_verify(verify: object) -> Verify:
     if verify not in get_args(Verify):
         raise BadInput(f"verify is once, always or never, not {verify!r}.")
     return cast(Verify, verify)
+
+
+def check_sources(
+    text: object,
+    inputs: object,
+    conversation: Iterable[object],
+    others: Mapping[str, object],
+    generation: Iterable[str],
+) -> None:
+    """Refuse what is not one of a text, a processor's inputs and a conversation, and options of one for another."""
+    converses = any(given is not None for given in conversation)
+    if (text is not None) + (inputs is not None) + converses != 1:
+        raise BadInput("record takes a text, or inputs= that a processor made, or a conversation: one of them.")
+    beside = [f"{name}=" for name, value in others.items() if value is not None]
+    if text is None and beside:
+        raise BadInput(
+            f"{', '.join(beside)}: they are for texts, not for {'conversations' if converses else 'inputs='}."
+        )
+    if not converses and (unknown := next(iter(generation), None)) is not None:
+        raise BadInput(f"record takes no {unknown} beside a text or inputs=: record_generation generates.")
 
 
 def check_names(method: str, options: Iterable[str]) -> None:
@@ -283,6 +305,17 @@ def too_large(estimate: Estimate) -> str:
         f' {in_words(available_bytes() or 0)} are free: pass keep="vectors" or heads="mean", record the text in parts'
         " with window=, or run fewer texts at a time."
     )
+
+
+def settled(request: Request, lengths: Sequence[int], size: Size | None, shows_vectors: bool) -> Request:
+    """The request with `keep="auto"` settled: weights where they are few, else vectors if the model shows any."""
+    if request.keep != "auto":
+        return request
+    weights = replace(request, keep="weights")
+    if not shows_vectors or size is None:
+        return replace(weights, values=False)
+    small = estimate_of(lengths, 1, size, weights).record_bytes <= SMALL
+    return weights if small else replace(request, keep="vectors")
 
 
 def vectors_instead(request: Request) -> Request | None:

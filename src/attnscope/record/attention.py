@@ -13,6 +13,7 @@ from ..errors import BadInput, check_number
 from . import checks, sketch, stacks, storage, words
 from .from_weights import distribution, kept_positions, stacked_layers
 from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, quote
+from .segments import TokenSegments
 from .target import Target
 
 Stack = Literal["encoder", "decoder", "cross"]
@@ -79,6 +80,8 @@ class AttentionRecord:
     """What the gradients are of."""
 
     text: Words | tuple[Words, ...] | None = None
+    segments: TokenSegments | None = None
+    """Named spans of the text, level by level, and where the key tokens lie in it."""
     inputs: Mapping[Label, Int[Tensor, " _"]] = field(default_factory=dict)
     """What the model was given (`input_ids`, ...), without padding, so that a method can run it again."""
     card: Card = field(default_factory=dict)
@@ -101,6 +104,8 @@ class AttentionRecord:
         for name, length in (("layers", layers), ("heads", heads), ("scaling", layers)):
             if getattr(self, name) is not None:
                 checks.check_length(name, len(getattr(self, name)), length, name.removesuffix("s"))
+        if self.segments is not None:
+            checks.check_length("segments", len(self.segments.offsets), keys, "key")
         object.__setattr__(self, "readout", checks.checked_readout(self.readout))
         for name in ("queries", "keys", "values", "embeddings"):
             checks.check_finite(name, getattr(self, name))
@@ -229,13 +234,21 @@ class AttentionRecord:
         embeddings and gradients are dropped, as words have none. A method on `record.words()` is not `scores.words()`:
         the first computes on merged attention, the second merges computed scores.
         """
-        query_groups = words.word_groups(self.query_word_ids, self.query_special)
-        key_groups = words.word_groups(self.key_word_ids, self.key_special)
+        return self.by("word")
+
+    @checked
+    def by(self, level: str) -> "AttentionRecord":
+        """The same record at another level, as `words` has it: sentence, or any level of its segments.
+
+        Segments are of the keys: a cross-attention record keeps its queries as they are then.
+        """
+        query_groups, query_labels = self._units("query", level)
+        key_groups, key_labels = self._units("key", level)
         merged = words.merge_queries(words.merge_keys(self.weights, key_groups), query_groups, self.masked_queries)
         return type(self)(
             weights=merged,
-            query_tokens=words.word_labels(self.query_tokens, query_groups),
-            key_tokens=words.word_labels(self.key_tokens, key_groups),
+            query_tokens=query_labels,
+            key_tokens=key_labels,
             stack=self.stack,
             causal=self.causal and checks.looks_causal(merged),
             readout=words.merge_readout(self.readout, query_groups),
@@ -249,8 +262,16 @@ class AttentionRecord:
             heads=self.heads,
             pooled=self.pooled,
             text=self.text,
-            card={**self.card, "level": "word"},
+            segments=None if self.segments is None else self.segments.merged(key_groups),
+            card={**self.card, "level": level},
         )
+
+    def _units(self, axis: str, level: str) -> tuple[list[list[int]], tuple[str, ...]]:
+        """The positions of each unit of a level, and what it is called."""
+        tokens, special, word_ids = (getattr(self, f"{axis}_{name}") for name in ("tokens", "special", "word_ids"))
+        if axis == "query" and self.stack == "cross" and self.segments is not None and level in self.segments.levels:
+            return words.units(tokens, special, word_ids, "token")
+        return words.units(tokens, special, word_ids, level, self.segments)
 
     def select(self, layers: Any = None, heads: Any = None) -> "AttentionRecord":
         """The record of only these layers and heads: numbers, lists of numbers or slices, counted from either end.

@@ -58,3 +58,18 @@ class Model(Protocol):
         self, inputs: Sequence[Inputs], target: Target
     ) -> tuple[Float[Tensor, " item"], Float[Tensor, "item position width"]]:
         """The target's value for each of these inputs, all of one length, and its gradient at the embeddings given."""
+
+
+@runtime_checkable
+class AnsweringModel(Model, Protocol):
+    """A model that says how likely a given continuation is, token by token: what `Answer` asks for."""
+
+    def answer_log_probabilities(
+        self, inputs: Sequence[Inputs], count: int, batch_size: int = 16
+    ) -> Float[Tensor, "item answer_token"]:
+        """The log-probability of each of the last `count` tokens of each of these inputs, given all before it."""
+
+    def answer_gradients(
+        self, inputs: Inputs, count: int, wanted: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Float[Tensor, ""], Float[Tensor, "position width"]]]:
+        """For each set of those tokens the sum of their log-probabilities, and its gradient at the embeddings given."""

@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache, partial, reduce, wraps
 from operator import or_
 from pathlib import Path
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from jaxtyping import AbstractArray
@@ -253,7 +253,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @cache
     def checks() -> dict[str, Callable[[Any], Any]]:
-        hints = get_type_hints(inspect.unwrap(function), include_extras=True)
+        inner: Any = inspect.unwrap(function)
+        given = {name: hint for name, hint in inner.__annotations__.items() if name != "return"}
+        # what is returned may be of a library that is imported within the function
+        hints = get_type_hints(SimpleNamespace(__annotations__=given), inner.__globals__, include_extras=True)
         return {
             name: TypeAdapter(_by_class(hints[name]), config=STRICT).validate_python
             for name, parameter in signature.parameters.items()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from jaxtyping import Float
@@ -11,7 +11,8 @@ from torch import Tensor
 
 from ..errors import BadInput
 from .checks import position
-from .schema import Count, Label, Words, check_fields
+from .schema import Count, Label, Words, check_fields, checked
+from .segments import TokenSegments
 from .sketch import scores_html
 from .words import Level, readable, units
 
@@ -46,6 +47,8 @@ class TokenScores:
     scores: Float[Tensor, " key"]
     special: tuple[bool, ...]
     word_ids: tuple[Count | None, ...]
+    segments: TokenSegments | None = None
+    """The segments of the text that the tokens belong to, where the record has any."""
     grid: tuple[Count, Count] | None = None
     """The rows and columns of an image's patches, where the tokens that are not special are patches."""
     size: tuple[Count, Count] = (0, 0)
@@ -114,12 +117,36 @@ class TokenScores:
         """The same scores for whole sentences: sums over their tokens; special tokens stay alone."""
         return self.sum_by("sentence")
 
-    def sum_by(self, level: Level) -> "TokenScores":
-        """The same scores for words or sentences: sums over their tokens."""
-        groups, labels = units(self.tokens, self.special, self.word_ids, level)
+    @checked
+    def sum_by(self, level: str) -> "TokenScores":
+        """The same scores for the units of a level: sums over their tokens.
+
+        The levels are token, word, sentence and those of the record's segments.
+        """
+        groups, labels = self._units(level)
         merged = torch.stack([self.scores[group].sum() for group in groups])
-        summed = self._of_tokens(labels, merged, [group[0] for group in groups])
-        return summed if self.prefix is None else replace(summed, prefix=self.prefix.sum_by(level))
+        segments = None if self.segments is None else self.segments.merged(groups)
+        summed = replace(self._of_tokens(labels, merged, [group[0] for group in groups]), segments=segments)
+        # what a decoder has written has no segments of the source: there a level of its own stays as it is
+        of_prefix = level if level in get_args(Level) else "token"
+        return summed if self.prefix is None else replace(summed, prefix=self.prefix.sum_by(of_prefix))
+
+    def by(self, level: str) -> "pd.DataFrame":
+        """A table of segment and score: the sum over the tokens of each segment of a level, in the order of the text.
+
+        >>> import attnscope
+        >>> record = attnscope.AttentionRecord.from_weights([[[[1.0, 0.0], [0.5, 0.5]]]], ["so", "long"])
+        >>> attnscope.raw(record).by("sentence")
+           segment  score
+        0  so long    1.0
+        """
+        import pandas as pd
+
+        groups, labels = self._units(level)
+        return pd.DataFrame({"segment": list(labels), "score": [float(self.scores[group].sum()) for group in groups]})
+
+    def _units(self, level: str) -> tuple[list[list[int]], tuple[str, ...]]:
+        return units(self.tokens, self.special, self.word_ids, level, self.segments)
 
     def without_special(self) -> "TokenScores":
         """The same scores for the tokens of the text alone."""
@@ -136,6 +163,7 @@ class TokenScores:
             scores=scores,
             special=tuple(self.special[position] for position in positions),
             word_ids=tuple(self.word_ids[position] for position in positions),
+            segments=None if self.segments is None else self.segments.merged([[position] for position in positions]),
             size=(0, 0),
             compute_map=None,
             compute_row=None,
@@ -178,6 +206,7 @@ def scores_of(record: Any, method: str, scores: Float[Tensor, " key"], **more: A
         scores=scores,
         special=record.key_special,
         word_ids=record.key_word_ids,
+        segments=record.segments,
         grid=record.grid,
         size=(len(record.layers), len(record.query_tokens)),
         **more,

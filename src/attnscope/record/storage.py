@@ -21,6 +21,7 @@ from torch import Tensor
 from ..errors import BadInput
 from ..files import written_atomically
 from .schema import TensorField, from_json, quote, reason_of, tensor_fields
+from .segments import TokenSegments
 from .target import Target
 
 FORMAT, VECTORS = "attnscope.AttentionRecord", "attnscope.VectorRecord"
@@ -103,7 +104,7 @@ def _parted(values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any
             tensors[name] = tensor.clone()  # safetensors refuses two names for one memory
         places.add(tensor.data_ptr())
     header = {
-        name: asdict(value) if isinstance(value, Target) else value
+        name: asdict(value) if isinstance(value, (Target, TokenSegments)) else value
         for name, value in values.items()
         if not isinstance(value, Tensor) and name != "inputs" and value is not None
     }

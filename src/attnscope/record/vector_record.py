@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..numerals import in_words
 from . import checks, storage
 from .attention import AttentionRecord
-from .schema import Count, Finite, checked
+from .schema import Count, Finite, checked, quote
 from .vectors import LayerVectors, blocks, of_heads, rows
 
 FLOAT32_BYTES = 4
@@ -176,10 +176,11 @@ class VectorRecord(AttentionRecord):
         values = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}
         return storage.write_vectors(Path(path), values)
 
-    def words(self) -> AttentionRecord:
-        """Refused: attention between words is a matrix too."""
+    def by(self, level: str) -> AttentionRecord:
+        """Refused: attention between words or segments is a matrix too."""
         raise BadInput(
-            "A record of vectors has no weights to merge into words: merge the scores of a method, scores.words()."
+            f"A record of vectors has no weights to merge into a {quote(level)} each: merge the scores of a method,"
+            f" scores.by({level!r})."
         )
 
     def select(self, layers: Any = None, heads: Any = None) -> AttentionRecord:

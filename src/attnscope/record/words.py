@@ -3,11 +3,16 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from ..errors import BadInput
+
+if TYPE_CHECKING:
+    from .segments import TokenSegments
 
 WordIds = tuple[int | None, ...]
 
@@ -63,20 +68,31 @@ def sentence_labels(
 
 
 Level = Literal["token", "word", "sentence"]
-"""What gets one score each."""
+"""What gets one score each, of any text; a record of segments has their levels beside these."""
 
 
 def units(
-    tokens: Sequence[str], special: Sequence[bool], word_ids: Sequence[int | None], by: Level
+    tokens: Sequence[str],
+    special: Sequence[bool],
+    word_ids: Sequence[int | None],
+    by: str,
+    segments: "TokenSegments | None" = None,
 ) -> tuple[list[list[int]], tuple[str, ...]]:
     """The positions that are scored together, and what each such unit is called."""
+    if segments is not None and by in segments.levels:
+        groups, labels, _ = segments.groups(by, tokens, special)
+        return groups, labels
     if by == "token":
         return [[position] for position in range(len(tokens))], tuple(tokens)
     words = word_groups(word_ids, special)
     if by == "word":
         return words, word_labels(tokens, words)
-    sentences = sentence_groups(tokens, special, words)
-    return sentences, sentence_labels(tokens, words, sentences)
+    if by == "sentence":
+        sentences = sentence_groups(tokens, special, words)
+        return sentences, sentence_labels(tokens, words, sentences)
+    known = dict.fromkeys([*(() if segments is None else segments.levels), *reversed(get_args(Level))])
+    marked = "" if segments else "; segments= of model.record mark others"
+    raise BadInput(f"There is no level {str(by)[:40]!r} here: choose {', '.join(known)}{marked}.")
 
 
 def _membership(groups: Sequence[Sequence[int]], length: int) -> Int[Tensor, " token"]:
