@@ -107,14 +107,11 @@ def _pushed(one: Mistake) -> str:
     if not one.pushers:
         return "No word speaks for the mistake: each that is taken away makes the wrong label likelier."
     named = ", ".join(f"“{word}” {push:+.2f}" for word, push in one.pushers)
-    pushed = f"Pushed by {named} (of the {one.margin:.2f} log-odds by which the wrong answer leads)."
+    leads = f"in log-odds; the wrong answer leads by {one.margin:.2f}"
     if not one.phrases:
-        return pushed
+        return f"Pushed by {named} ({leads})."
     together = "; ".join(f"“{phrase}” {phrase.change:+.2f}" for phrase in one.phrases)
-    return (
-        f"Pushed by words together: {together} (of the {one.margin:.2f} log-odds by which the wrong answer leads);"
-        " no word alone turns it."
-    )
+    return f"Pushed by words together: {together} ({leads}), where no word alone turns it."
 
 
 def painted_words(scores: TokenScores) -> str:

@@ -421,7 +421,9 @@ function tableOf(figures, palette, whole) {
       element("span", { className: "hidden" }, "mean over all heads "),
       written(figure.mean, figure.error).split(" ±")[0],
     );
-    body.append(element("tr", { title: figure.others }, name, element("td", {}, strip), element("td", {}, written(figure.value, figure.error)), mean));
+    body.append(
+      element("tr", { title: figure.others }, name, element("td", {}, strip), element("td", {}, written(figure.value, figure.error)), mean),
+    );
     if (whole && figure.chance) body.append(element("tr", {}, element("td", { colSpan: 4, className: "quiet others" }, figure.chance)));
   }
   return element("table", { className: figures[0].name ? "figures named" : "figures" }, body);
