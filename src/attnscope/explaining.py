@@ -19,6 +19,7 @@ from .attribution.written import Written, written_from
 from .capture import Estimate, InstrumentedModel, load
 from .capture.memory import Rerun
 from .errors import BadInput
+from .numerals import percent
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
@@ -309,9 +310,9 @@ def explained_words(record: AttentionRecord) -> str:
     if outcome == record.prediction[0][0] and against is None:
         return ""
     chances = dict(record.prediction)
-    chance = f", which has {chances[outcome]:.1%}" if outcome in chances else ""
+    chance = f" ({percent(chances[outcome])})" if outcome in chances else ""
     rival = "" if against is None else f" and not {against!r}"
-    return f"Explained is why {outcome!r}{chance}{rival}."
+    return f"Explained: why {outcome!r}{chance}{rival}."
 
 
 def carried_words(

@@ -194,7 +194,7 @@ class Desk:
             trust = self.trust_in(entry.model_name)
             # a sentence is too long to be the head of a column
             layout = "text" if by == "sentence" else None
-            return VIEWS["scores"](comparison, record=entry.record, trust=trust, layout=layout)
+            return VIEWS["scores"](comparison.reference_first, record=entry.record, trust=trust, layout=layout)
         if name == "neuron":
             return VIEWS["neuron"](entry.with_vectors())
         if name == "flow" and len(entry.record.key_tokens) > SHORT:

@@ -92,7 +92,7 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
     left_out = dict(comparison.left_out)
     try:
         half = PAGE_BYTES + (budget - PAGE_BYTES) // 2
-        shown = replace(comparison, left_out={})  # which is said below
+        shown = replace(comparison.reference_first, left_out={})  # which is said below
         # a sentence is too long to be the head of a column
         layout = "text" if explanation.by == "sentence" else None
         asked: dict[str, Any] = {"reference": comparison.reference, "layout": layout, "size_budget": half}
