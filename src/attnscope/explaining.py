@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from .attribution.blank_out import runs_kept
 from .attribution.choosing import every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
 from .attribution.costs import predicted_seconds
@@ -34,8 +35,8 @@ BUDGET = 60.0
 """Seconds that slow methods may take on the command line unless more are allowed."""
 SLOW = 1.0
 """Seconds from which a method is slow."""
-PHRASE_RUNS = 2.5
-"""How many times as long as blank-out the search for phrases takes, about: words once more, pairs, and what grows."""
+PHRASE_RUNS = 1.5
+"""How many times as long as blank-out the search for phrases takes, about: pairs, and what grows."""
 LANGUAGE_TASKS = ("causal_lm", "masked_lm", "encoder_decoder")
 
 
@@ -118,17 +119,18 @@ def explain(
     asks_rollout = methods is None or "rollout" in methods
     written = written_from(record, by) if asks_rollout and model.task == "encoder_decoder" and not asks_map else ()
     begun = time.perf_counter()
-    comparison, seconds = _compare(record, model, methods, level, options, budget, watch, show_quick)
-    if not asks_map:
-        lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
-        needed = PHRASE_RUNS * seconds.get("blank_out", 0.0)
-        spent = time.perf_counter() - begun
-        if lost and budget is not None and needed >= SLOW and spent + needed > budget:
-            left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
-            return Explanation(record, replace(comparison, left_out=left_out), by=by, written=written)
-        with _told_of(watch, "phrases"):
-            found = phrases(record, model, replacement) if lost else ()
-        return Explanation(record, comparison, found, by, written=written)
+    with runs_kept():
+        comparison, seconds = _compare(record, model, methods, level, options, budget, watch, show_quick)
+        if not asks_map:
+            lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
+            needed = PHRASE_RUNS * seconds.get("blank_out", 0.0)
+            spent = time.perf_counter() - begun
+            if lost and budget is not None and needed >= SLOW and spent + needed > budget:
+                left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
+                return Explanation(record, replace(comparison, left_out=left_out), by=by, written=written)
+            with _told_of(watch, "phrases"):
+                found = phrases(record, model, replacement) if lost else ()
+            return Explanation(record, comparison, found, by, written=written)
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
     if not asked:
         raise BadInput("None of these methods has a map, so they cannot be asked about a query or layer: try rollout.")
