@@ -174,6 +174,31 @@ def test_the_largest_keys_are_those_of_the_full_record(tiny, name, monkeypatch):
     assert torch.equal(light.top_keys(-1, 2)[1], light.top_keys(full.shape[0] - 1, 2)[1])
 
 
+@pytest.mark.parametrize("name", ["llama", "mistral", "bert", "t5"])
+def test_rows_and_blocks_are_those_of_the_weights_in_either_record(tiny, name, monkeypatch):
+    monkeypatch.setattr(vectors, "BLOCK", 100)
+    monkeypatch.setattr("attnscope.record.attention.BLOCK", 100)
+    model, text = tiny.load(name), " ".join(tiny.texts)
+    full, light = (model.record(text, keep=keep) for keep in ("weights", "vectors"))
+    for record in (full, light):
+        for layer in range(full.shape[0]):
+            asked = []
+            for queries, weights in record.blocks(layer):
+                torch.testing.assert_close(weights, full.weights[layer][:, queries], atol=1e-5, rtol=0)
+                torch.testing.assert_close(weights[1], record.rows(layer, 1, queries), atol=1e-6, rtol=0)
+                asked += queries
+            assert asked == list(range(full.shape[2]))
+        for queries, of_these in ((-1, [-1]), ([2, 0], [2, 0]), (slice(1, 3), [1, 2])):
+            expected = full.weights[-1, 0][of_these]
+            torch.testing.assert_close(record.rows(-1, 0, queries), expected, atol=1e-5, rtol=0)
+        for wrong in (lambda record=record: record.rows(9, 0, 0), lambda record=record: record.blocks(9)):
+            with pytest.raises(BadInput, match="no layer 9"):
+                wrong()
+        with pytest.raises(BadInput, match="no head 7"):
+            record.rows(0, 7, 0)
+    assert len(list(full.blocks(0))) > 1
+
+
 @pytest.mark.parametrize(
     ("asked", "said"), [((0, 0), "k must be at least 1"), ((0, 99), "at most"), ((9, 1), "layer 9")]
 )
