@@ -103,6 +103,27 @@ def test_every_option_of_rollout(tiny, name, options):
     )
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"heads": "max"}, {"heads": [1]}, {"residual": 0.2, "start_layer": 1}, {"normalize": "receptive_field"}],
+)
+@pytest.mark.parametrize("name", ["bert", "mistral"])
+def test_chosen_rows_of_the_rollout_come_together(tiny, name, options, monkeypatch):
+    full, light = both(tiny, name)
+    chosen = [1, 5, -1]
+    expected = attnscope.rollout(full, queries=chosen, **options).map
+    found = attnscope.rollout(light, queries=chosen, **options)
+    torch.testing.assert_close(found.map.double(), expected.double(), atol=1e-5, rtol=1e-4, equal_nan=True)
+    torch.testing.assert_close(
+        found.at(2, 1).double(), attnscope.rollout(full, **options).at(2, 1).double(), atol=1e-5, rtol=1e-4
+    )
+    monkeypatch.setattr("attnscope.attribution.without_matrix.LARGEST_MAP", 10)
+    long = attnscope.rollout(light, queries=chosen, **options)
+    torch.testing.assert_close(long.at(5, 1).double(), expected[1, 5].double(), atol=1e-5, rtol=1e-4)
+    with pytest.raises(BadInput, match="ask for single rows"):
+        _ = long.map
+
+
 def test_the_largest_over_heads_is_that_of_raw_attention_too(tiny):
     full, light = both(tiny, "llama")
     expected = attnscope.raw(full, heads="max").scores
@@ -179,7 +200,8 @@ def test_rows_and_blocks_are_those_of_the_weights_in_either_record(tiny, name, m
     monkeypatch.setattr(vectors, "BLOCK", 100)
     monkeypatch.setattr("attnscope.record.attention.BLOCK", 100)
     model, text = tiny.load(name), " ".join(tiny.texts)
-    full, light = (model.record(text, keep=keep) for keep in ("weights", "vectors"))
+    stack = "encoder" if name == "t5" else None
+    full, light = (model.record(text, stack=stack, keep=keep) for keep in ("weights", "vectors"))
     for record in (full, light):
         for layer in range(full.shape[0]):
             asked = []

@@ -21,7 +21,7 @@ from .heads import (
     refuse_cross,
     with_residual,
 )
-from .without_matrix import rolled_down, rolled_heads, scores_without_matrix, sweep_once
+from .without_matrix import rolled_down, rolled_heads, rolled_rows, scores_without_matrix, sweep_once
 
 
 def rolled_out(
@@ -64,17 +64,18 @@ def rollout(
 
     Abnar & Zuidema 2020, Eq. 1: our `map[l]` is their Ã(l_i), `residual` r the share of the residual connection. Per
     head (appendix A.1), layer l uses the head's own map and the layers below are pooled; the mean over heads is the
-    rollout. `queries` computes only these rows of the map (the others are NaN). `attention="effective"` rolls out
-    effective attention; `normalize="receptive_field"` corrects the lean of decoders to early tokens.
+    rollout. `queries` computes only these rows of the map (the others are NaN), of a record of vectors all of them
+    in one sweep. `attention="effective"` rolls out effective attention; `normalize="receptive_field"` corrects the lean of decoders to early tokens.
     """
     start = checked_layer(record, start_layer)
     wanted = None if queries is None else checked_positions(record, queries, "query")
     with_residual(torch.zeros(1, 1), residual)  # refuse a share that is none before anything is computed
     if isinstance(record, VectorRecord):
         refuse_cross(record)
-        if wanted is not None or attention != "weights":
+        if attention != "weights":
             raise BadInput(
-                "A record of vectors has single rows of the rollout of its weights: scores.at(query, layer)."
+                "Rollout of effective attention needs whole maps, which a record of vectors does without: roll out its"
+                " weights, or those of record.full() where it fits."
             )
         is_plain = (heads, residual, start) == ("mean", 0.5, 0)
         return scores_without_matrix(
@@ -84,6 +85,8 @@ def rollout(
             normalize,
             compute_per_head=lambda: rolled_heads(record, heads, residual, start),
             known=sweep_once(record)[0] if is_plain and normalize is None else None,
+            compute_rows=None if not wanted else lambda by: rolled_rows(record, heads, residual, start, wanted, by),
+            queries=wanted or (),
         )
 
     def of(weights: Float[Tensor, "layer head token token"]) -> TokenScores:

@@ -267,9 +267,7 @@ class AttentionRecord:
         )
 
     @checked
-    def rows(
-        self, layer: int, head: int, queries: int | Sequence[int] | slice
-    ) -> Float[Tensor, "some_query key"]:
+    def rows(self, layer: int, head: int, queries: int | Sequence[int] | slice) -> Float[Tensor, "some_query key"]:
         """The weights of some queries of one head over all keys; of a record of vectors as of any other."""
         place, one = checks.position(layer, len(self.layers), "layer"), checks.position(head, len(self.heads), "head")
         return self._rows(place, checks.positions(queries, self.shape[2], "query"))[one]

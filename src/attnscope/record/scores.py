@@ -77,8 +77,9 @@ class TokenScores:
         if self.compute_row is None:
             raise BadInput(f"The method {self.method} scores tokens for the read-out only: it has no map.")
         layer, query = position(layer, self.size[0], "layer"), position(query, self.size[1], "query")
-        # a cached property lies in the instance's dictionary once it has been computed
-        return self.map[layer, query] if "map" in self.__dict__ else self.compute_row(layer, query)
+        # a cached property lies in the instance's dictionary once it has been computed; rows left out of it are not
+        known = self.map[layer, query] if "map" in self.__dict__ else None
+        return self.compute_row(layer, query) if known is None or bool(known.isnan().any()) else known
 
     @cached_property
     def per_head(self) -> Float[Tensor, "layer head key"]:
