@@ -64,8 +64,9 @@ def rollout(
 
     Abnar & Zuidema 2020, Eq. 1: our `map[l]` is their Ã(l_i), `residual` r the share of the residual connection. Per
     head (appendix A.1), layer l uses the head's own map and the layers below are pooled; the mean over heads is the
-    rollout. `queries` computes only these rows of the map (the others are NaN), of a record of vectors all of them
-    in one sweep. `attention="effective"` rolls out effective attention; `normalize="receptive_field"` corrects the lean of decoders to early tokens.
+    rollout. `queries` computes only these rows of the map (the others are NaN), of a record of vectors all in one
+    sweep. `attention="effective"` rolls out effective attention; `normalize="receptive_field"` corrects the lean of
+    decoders to early tokens.
     """
     start = checked_layer(record, start_layer)
     wanted = None if queries is None else checked_positions(record, queries, "query")
