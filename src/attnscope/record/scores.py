@@ -55,6 +55,9 @@ class TokenScores:
     """The scores for one layer and query, both counted from zero."""
     compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
+    upper: Float[Tensor, " key"] | None = None
+    """Where a method could only be bounded: what the true scores are at most; `scores` then are what they are at
+    least."""
     warnings: tuple[Words, ...] = ()
     noise: Words = ""
     """Why nothing should be ranked against these scores, in words; empty where it may be."""
@@ -116,21 +119,28 @@ class TokenScores:
         """The same scores for words or sentences: sums over their tokens."""
         groups, labels = units(self.tokens, self.special, self.word_ids, level)
         merged = torch.stack([self.scores[group].sum() for group in groups])
-        return self._of_tokens(labels, merged, [group[0] for group in groups])
+        most = None if self.upper is None else torch.stack([self.upper[group].sum() for group in groups])
+        return self._of_tokens(labels, merged, [group[0] for group in groups], most)
 
     def without_special(self) -> "TokenScores":
         """The same scores for the tokens of the text alone."""
         kept = [position for position, quiet in enumerate(self.special) if not quiet]
-        return self._of_tokens(tuple(self.tokens[position] for position in kept), self.scores[kept], kept)
+        most = None if self.upper is None else self.upper[kept]
+        return self._of_tokens(tuple(self.tokens[position] for position in kept), self.scores[kept], kept, most)
 
     def _of_tokens(
-        self, tokens: tuple[str, ...], scores: Float[Tensor, " kept"], positions: list[int]
+        self,
+        tokens: tuple[str, ...],
+        scores: Float[Tensor, " kept"],
+        positions: list[int],
+        upper: Float[Tensor, " kept"] | None,
     ) -> "TokenScores":
         """These scores for other tokens; maps are of all tokens, and so have no part in it."""
         return replace(
             self,
             tokens=tokens,
             scores=scores,
+            upper=upper,
             special=tuple(self.special[position] for position in positions),
             word_ids=tuple(self.word_ids[position] for position in positions),
             size=(0, 0),
@@ -141,10 +151,12 @@ class TokenScores:
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """A table of token, score, word and special."""
+        """A table of token, score, word and special; of scores that are bounds, the upper ones too."""
         import pandas as pd
 
-        columns = {"token": self.tokens, "score": self.scores.tolist(), "word": self.word_ids, "special": self.special}
+        columns: dict[str, Any] = {"token": self.tokens, "score": self.scores.tolist()}
+        columns |= {} if self.upper is None else {"upper": self.upper.tolist()}
+        columns |= {"word": self.word_ids, "special": self.special}
         return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
     def __repr__(self) -> str:
