@@ -14,8 +14,9 @@ from torch import Tensor
 
 BLOCK = 2**20
 """How many weights of all heads are computed at a time: what stays in the caches of a processor."""
-QUERIES_OF_TILE = 256
-"""Of so many queries the weights on some keys are computed at a time, where rows need not be whole."""
+TILE, QUERIES_OF_TILE = 2**18, 128
+"""Where rows need not be whole, so many weights are computed at a time, those of so many queries on some keys: small
+enough for the allocator to give the same memory again, which larger ones have cleared anew each time."""
 FEWEST_KEYS = 64
 """A product of fewer keys than that costs as much as one of so many."""
 FEW = 32
@@ -85,11 +86,22 @@ def scores_of_block(
         scores = scores.div_(layer.softcap).tanh_() * layer.softcap  # what a gradient needs of it stays as it is
     if less is not None:
         scores = scores.sub_(less.unsqueeze(-1))
-    places = torch.arange(query_count)[queries]
     if layer.bias is not None:
         scores = scores + layer.bias[:, queries][..., keys].to(scores)
-    hidden = _hidden(layer, places, torch.arange(key_count)[keys])
+    if _surely_sees(layer, queries, keys):
+        return scores
+    hidden = _hidden(layer, torch.arange(query_count)[queries], torch.arange(key_count)[keys])
     return scores if hidden is None else scores.masked_fill_(hidden.to(scores.device), -torch.inf)
+
+
+def _surely_sees(layer: LayerVectors, queries: slice | Sequence[int], keys: slice) -> bool:
+    """Whether all of these queries see all of these keys, as far as two ends tell: most tiles are whole."""
+    if layer.back is None and layer.ahead is None:
+        return True
+    if not isinstance(queries, slice) or None in (queries.start, queries.stop, keys.start, keys.stop):
+        return False
+    sees_ahead = layer.ahead is None or keys.stop - 1 <= queries.start + layer.ahead
+    return sees_ahead and (layer.back is None or keys.start >= queries.stop - 1 - layer.back)
 
 
 def _hidden(layer: LayerVectors, queries: Tensor, keys: Tensor) -> Bool[Tensor, "some_query some_key"] | None:
@@ -163,7 +175,7 @@ def blocks(layer: LayerVectors) -> Iterator[tuple[slice, slice, Float[Tensor, "h
 def tiles(layer: LayerVectors) -> Iterator[tuple[slice, slice]]:
     """The same of some queries and some keys at a time: what stays in the cache whatever the length of a text."""
     heads, queries, keys = layer.shape
-    wide = max(FEWEST_KEYS, BLOCK // (heads * QUERIES_OF_TILE))
+    wide = max(FEWEST_KEYS, TILE // (heads * QUERIES_OF_TILE))
     for first in range(0, queries, QUERIES_OF_TILE):
         last = min(first + QUERIES_OF_TILE, queries)
         begin = 0 if layer.back is None else max(0, first - layer.back)
