@@ -35,6 +35,62 @@ def test_every_family_gives_the_weights_of_its_full_record(tiny, on_interface):
             assert probability == pytest.approx(of_full, abs=1e-5)
 
 
+def test_every_family_gives_the_scores_of_its_full_records_at_odd_lengths(tiny, on_interface):
+    model = tiny.load(on_interface)
+    texts = ["key", "the red dogs", "the red dogs see a", "a boy that runs , the dogs ! see the key on the"]
+    for stack in model.stacks:
+        options = {"text_targets": texts[::-1]} if model.hugging_face.has_both_sides else {}
+        whole = model.records(texts, batch_size=4, stack=stack, **options)  # one padded batch
+        lights = model.records(texts, batch_size=4, stack=stack, keep="vectors", **options)
+        for full, light in zip(whole, lights, strict=True):
+            torch.testing.assert_close(light.full().weights, full.weights, atol=1e-5, rtol=0)
+            for method in ("raw",) if stack == "cross" else ("raw", "rollout", "layerwise_tracing"):
+                ours, expected = attnscope.attribute(light, method), attnscope.attribute(full, method)
+                torch.testing.assert_close(ours.scores, expected.scores, atol=1e-5, rtol=1e-5)
+
+
+def test_rows_of_a_real_model_at_4096_tokens_are_those_of_float64(real_model):
+    """Two layers of SmolLM2; queries and keys again from what the layers read, with rotary embedding by its formula."""
+    model = attnscope.load(real_model("smollm2"))
+    body = model.model.model
+    body.layers = body.layers[:2]
+    model.model.config.num_hidden_layers = 2
+    words = "The keys to the old cabinets in the hall of the museum, which nobody had opened for years, were lost. "
+    ids = model.tokenizer(words * 300)["input_ids"][:4096]
+    text = model.tokenizer.decode(ids)
+    read = []
+    hooks = [
+        layer.self_attn.register_forward_pre_hook(
+            lambda _module, _given, named: read.append(named["hidden_states"][0].double()), with_kwargs=True
+        )
+        for layer in body.layers
+    ]
+    record = model.record(text, keep="vectors", verify="never")
+    for hook in hooks:
+        hook.remove()
+    length, width = record.shape[2], body.config.head_dim
+    assert length > 4000
+    theta = body.config.rope_parameters["rope_theta"]
+    angles = torch.arange(length).double().unsqueeze(-1) / theta ** (torch.arange(0, width, 2).double() / width)
+    cosine, sine = (turn(torch.cat([angles, angles], -1)) for turn in (torch.cos, torch.sin))
+
+    def turned(vectors, places):
+        first, second = vectors.chunk(2, -1)
+        return vectors * cosine[places] + torch.cat([-second, first], -1) * sine[places]
+
+    chosen = torch.tensor([0, 1, 2047, 3000, length - 1])
+    for layer, (attention, inputs) in enumerate(zip((one.self_attn for one in body.layers), read, strict=True)):
+        split = (-1, width)
+        queries = (inputs[chosen] @ attention.q_proj.weight.double().T).unflatten(-1, split).transpose(0, 1)
+        keys = (inputs @ attention.k_proj.weight.double().T).unflatten(-1, split).transpose(0, 1)
+        scores = turned(queries, chosen) @ turned(keys, range(length)).repeat_interleave(3, 0).mT * width**-0.5
+        hidden = torch.arange(length) > chosen.unsqueeze(-1)
+        expected = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+        for head in range(record.shape[1]):
+            found = record.rows(layer, head, chosen.tolist()).double()
+            torch.testing.assert_close(found, expected[head], atol=1e-5, rtol=1e-3)
+
+
 def test_a_family_that_shows_no_vectors_is_refused(tiny, off_interface):
     with pytest.raises(BadInput, match='keep="weights"'):
         tiny.load(off_interface).record(tiny.texts[0], keep="vectors")
