@@ -17,10 +17,10 @@ SECONDS = {
     "forward pass": "forward pass alone",
     "the forward pass with vectors kept": "with queries and keys kept",
     "one row of rollout": "one row of rollout",
-    "rollout and tracing": "rollout and tracing",
+    "rollout, tracing and raw": "rollout, tracing and raw",
     "all weights": "with all weights kept",
 }
-BYTES = {"ours": "queries and keys kept, rollout and tracing", "all weights": "all weights kept"}
+BYTES = {"ours": "queries and keys kept, three methods", "all weights": "all weights kept"}
 Curves = dict[tuple[str, str], dict[int, float]]
 
 

@@ -153,7 +153,7 @@ def lean_to_first(record: AttentionRecord, scores: Float[Tensor, " key"]) -> tup
 
 
 def over(scores: Float[Tensor, "*rows key"], reference: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
-    """Scores divided by their reference, 0 outside its field, each row brought to a sum of one."""
-    ratio = torch.where(reference > 0, scores.double() / reference.masked_fill(reference <= 0, 1.0), 0.0)
+    """Scores divided by their reference, 0 outside its field, each row brought to a sum of one; NaN stays."""
+    ratio = torch.where(reference <= 0, 0.0, scores.double() / reference.masked_fill(reference <= 0, 1.0))
     sums = ratio.sum(-1, keepdim=True)
     return ratio / sums.masked_fill(sums == 0, 1.0)

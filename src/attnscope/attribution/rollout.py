@@ -23,7 +23,7 @@ from .heads import (
     refuse_cross,
     with_residual,
 )
-from .without_matrix import rolled_down, rolled_heads, scores_without_matrix, sweep_once
+from .without_matrix import rolled_down, rolled_heads, rolled_rows, scores_without_matrix, sweep_once
 
 
 def rolled_out(
@@ -165,8 +165,11 @@ def _of_vectors(
 ) -> TokenScores:
     """Rollout row by row, where there are queries and keys in place of weights."""
     refuse_cross(record)
-    if wanted is not None or attention != "weights":
-        raise BadInput("A record of vectors has single rows of the rollout of its weights: scores.at(query, layer).")
+    if attention != "weights":
+        raise BadInput(
+            "Rollout of effective attention needs whole maps, which a record of vectors does without: roll out its"
+            " weights, or those of record.full() where it fits."
+        )
     is_plain = (heads, residual, start) == ("mean", 0.5, 0)
     return scores_without_matrix(
         record,
@@ -175,6 +178,8 @@ def _of_vectors(
         normalize,
         compute_per_head=lambda: rolled_heads(record, heads, residual, start),
         known=sweep_once(record)[0] if is_plain and normalize is None else None,
+        compute_rows=None if not wanted else lambda by: rolled_rows(record, heads, residual, start, wanted, by),
+        queries=wanted or (),
     )
 
 
@@ -192,8 +197,9 @@ def rollout(
 
     Abnar & Zuidema 2020, Eq. 1: our `map[l]` is their Ã(l_i), `residual` r the share of the residual connection. Per
     head (appendix A.1), layer l uses the head's own map and the layers below are pooled; the mean over heads is the
-    rollout. `queries` computes only these rows of the map (the others are NaN). `attention="effective"` rolls out
-    effective attention; `normalize="receptive_field"` corrects the lean of decoders to early tokens.
+    rollout. `queries` computes only these rows of the map (the others are NaN), of a record of vectors all in one
+    sweep. `attention="effective"` rolls out effective attention; `normalize="receptive_field"` corrects the lean of
+    decoders to early tokens.
 
     Of a record of all three stacks of an encoder-decoder (`stack="all"`), scores are of the source's tokens. Each layer
     of the decoder attends twice, each time beside a residual connection (Vaswani et al. 2017): to the prefix it has

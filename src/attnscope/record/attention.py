@@ -1,6 +1,6 @@
 """AttentionRecord: what one model did on one text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from .from_weights import distribution, kept_positions, stacked_layers
 from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, quote
 from .segments import TokenSegments
 from .target import Target
+from .vectors import BLOCK
 
 Stack = Literal["encoder", "decoder", "cross"]
 
@@ -317,6 +318,27 @@ class AttentionRecord:
     def of_stack(self, stack: Stack) -> "AttentionRecord":
         """One stack of a record that holds all three, as a record of its own, for views and methods of one stack."""
         return stacks.apart(self, stack)
+
+    @checked
+    def rows(self, layer: int, head: int, queries: int | Sequence[int] | slice) -> Float[Tensor, "some_query key"]:
+        """The weights of some queries of one head over all keys; of a record of vectors as of any other."""
+        place, one = checks.position(layer, len(self.layers), "layer"), checks.position(head, len(self.heads), "head")
+        return self._rows(place, checks.positions(queries, self.shape[2], "query"))[one]
+
+    def _rows(self, layer: int, queries: Sequence[int]) -> Float[Tensor, "head some_query key"]:
+        return self.weights[layer][:, list(queries)]
+
+    @checked
+    def blocks(self, layer: int) -> Iterator[tuple[range, Float[Tensor, "head some_query key"]]]:
+        """All weights of a layer, some queries after the other: which queries, and their weights over all keys."""
+        return self._blocks(checks.position(layer, len(self.layers), "layer"))
+
+    def _blocks(self, layer: int) -> Iterator[tuple[range, Float[Tensor, "head some_query key"]]]:
+        _, heads, queries, keys = self.shape
+        step = max(1, BLOCK // (heads * keys))
+        for first in range(0, queries, step):
+            some = range(first, min(first + step, queries))
+            yield some, self.weights[layer, :, some.start : some.stop]
 
     @checked
     def top_keys(self, layer: int, k: int) -> tuple[Float[Tensor, "head query k"], Int[Tensor, "head query k"]]:

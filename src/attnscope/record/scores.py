@@ -58,6 +58,9 @@ class TokenScores:
     """The scores for one layer and query, both counted from zero."""
     compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
+    upper: Float[Tensor, " key"] | None = None
+    """Where a method could only be bounded: what the true scores are at most; `scores` then are what they are at
+    least."""
     warnings: tuple[Words, ...] = ()
     prefix: "TokenScores | None" = None
     """Where the scores are of an encoder-decoder's source: what stays on the tokens that the decoder had read before.
@@ -83,8 +86,9 @@ class TokenScores:
         if self.compute_row is None:
             raise BadInput(f"The method {self.method} scores tokens for the read-out only: it has no map.")
         layer, query = position(layer, self.size[0], "layer"), position(query, self.size[1], "query")
-        # a cached property lies in the instance's dictionary once it has been computed
-        return self.map[layer, query] if "map" in self.__dict__ else self.compute_row(layer, query)
+        # a cached property lies in the instance's dictionary once it has been computed; rows left out of it are not
+        known = self.map[layer, query] if "map" in self.__dict__ else None
+        return self.compute_row(layer, query) if known is None or bool(known.isnan().any()) else known
 
     @cached_property
     def per_head(self) -> Float[Tensor, "layer head key"]:
@@ -126,13 +130,16 @@ class TokenScores:
         groups, labels = self._units(level)
         merged = torch.stack([self.scores[group].sum() for group in groups])
         segments = None if self.segments is None else self.segments.merged(groups)
-        summed = replace(self._of_tokens(labels, merged, [group[0] for group in groups]), segments=segments)
+        most = None if self.upper is None else torch.stack([self.upper[group].sum() for group in groups])
+        summed = replace(self._of_tokens(labels, merged, [group[0] for group in groups], most), segments=segments)
         # what a decoder has written has no segments of the source: there a level of its own stays as it is
         of_prefix = level if level in get_args(Level) else "token"
         return summed if self.prefix is None else replace(summed, prefix=self.prefix.sum_by(of_prefix))
 
     def by(self, level: str) -> "pd.DataFrame":
         """A table of segment and score: the sum over the tokens of each segment of a level, in the order of the text.
+
+        Where a method could only be bounded, `score` is what it is at least, and `at_most` stands beside it.
 
         >>> import attnscope
         >>> record = attnscope.AttentionRecord.from_weights([[[[1.0, 0.0], [0.5, 0.5]]]], ["so", "long"])
@@ -143,7 +150,8 @@ class TokenScores:
         import pandas as pd
 
         groups, labels = self._units(level)
-        return pd.DataFrame({"segment": list(labels), "score": [float(self.scores[group].sum()) for group in groups]})
+        table = pd.DataFrame({"segment": list(labels), "score": [float(self.scores[group].sum()) for group in groups]})
+        return table if self.upper is None else table.assign(at_most=[float(self.upper[group].sum()) for group in groups])
 
     def _units(self, level: str) -> tuple[list[list[int]], tuple[str, ...]]:
         return units(self.tokens, self.special, self.word_ids, level, self.segments)
@@ -151,16 +159,22 @@ class TokenScores:
     def without_special(self) -> "TokenScores":
         """The same scores for the tokens of the text alone."""
         kept = [position for position, quiet in enumerate(self.special) if not quiet]
-        return self._of_tokens(tuple(self.tokens[position] for position in kept), self.scores[kept], kept)
+        most = None if self.upper is None else self.upper[kept]
+        return self._of_tokens(tuple(self.tokens[position] for position in kept), self.scores[kept], kept, most)
 
     def _of_tokens(
-        self, tokens: tuple[str, ...], scores: Float[Tensor, " kept"], positions: list[int]
+        self,
+        tokens: tuple[str, ...],
+        scores: Float[Tensor, " kept"],
+        positions: list[int],
+        upper: Float[Tensor, " kept"] | None,
     ) -> "TokenScores":
         """These scores for other tokens; maps are of all tokens, and so have no part in it."""
         return replace(
             self,
             tokens=tokens,
             scores=scores,
+            upper=upper,
             special=tuple(self.special[position] for position in positions),
             word_ids=tuple(self.word_ids[position] for position in positions),
             segments=None if self.segments is None else self.segments.merged([[position] for position in positions]),
@@ -172,10 +186,12 @@ class TokenScores:
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """A table of token, score, word and special."""
+        """A table of token, score, word and special; of scores that are bounds, the upper ones too."""
         import pandas as pd
 
-        columns = {"token": self.tokens, "score": self.scores.tolist(), "word": self.word_ids, "special": self.special}
+        columns: dict[str, Any] = {"token": self.tokens, "score": self.scores.tolist()}
+        columns |= {} if self.upper is None else {"upper": self.upper.tolist()}
+        columns |= {"word": self.word_ids, "special": self.special}
         return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
     def __repr__(self) -> str:
