@@ -150,8 +150,12 @@ class TokenScores:
         import pandas as pd
 
         groups, labels = self._units(level)
-        table = pd.DataFrame({"segment": list(labels), "score": [float(self.scores[group].sum()) for group in groups]})
-        return table if self.upper is None else table.assign(at_most=[float(self.upper[group].sum()) for group in groups])
+        sums = {
+            name: [float(values[group].sum()) for group in groups]
+            for name, values in (("score", self.scores), ("at_most", self.upper))
+            if values is not None
+        }
+        return pd.DataFrame({"segment": list(labels), **sums})
 
     def _units(self, level: str) -> tuple[list[list[int]], tuple[str, ...]]:
         return units(self.tokens, self.special, self.word_ids, level, self.segments)
