@@ -414,12 +414,8 @@ function tableOf(figures, palette, whole) {
     });
     drawStrip(strip, figure, palette);
     const name = element("th", { scope: "row" }, figure.name);
-    const mean = element(
-      "td",
-      { className: "quiet" },
-      element("span", { className: "hidden" }, "mean over all heads "),
-      written(figure.mean, figure.error).split(" ±")[0],
-    );
+    const spoken = element("span", { className: "hidden" }, "mean over all heads ");
+    const mean = element("td", { className: "quiet" }, spoken, written(figure.mean, figure.error).split(" ±")[0]);
     body.append(
       element("tr", { title: figure.others }, name, element("td", {}, strip), element("td", {}, written(figure.value, figure.error)), mean),
     );
