@@ -10,6 +10,9 @@ UNK = 1
 TEXT = "the key to the cabinets is on the table . the red dogs see a boy that runs"
 FAMILIES = ["gpt2", "llama", "qwen2", "gemma2", "mistral", "bloom", "opt", "gpt_neox"]
 """Mistral's and Gemma's windows are narrower than what the runs have in common; BLOOM has no positions, OPT its own."""
+SINGLE_STEPS = ["gemma2", "bloom"]
+"""They compute norms or softmax in float32 in any dtype: in float64 it is the processor that decides whether runs that
+go on from a common beginning differ by more than its rounding, and are run whole then."""
 
 
 def blanked(inputs, token):
@@ -57,12 +60,16 @@ def test_the_answers_are_those_of_whole_runs(tiny, tokens_run, family, dtype):
     seen.clear()
     with torch.no_grad():
         found = torch.stack(model.reader.answers_again(items))
-    shared = [first, len(items) * (length - first)]
-    assert seen == [*shared, length]  # the last is the whole run that is held against the others
-    torch.testing.assert_close(found, expected, atol=1e-5 if dtype == torch.float32 else 1e-12, rtol=0)
+    shared, whole = [first, len(items) * (length - first)], [len(items) * length]
+    tried = [*shared, length]  # the last is the whole run that is held against the others
+    depends = dtype == torch.float64 and family in SINGLE_STEPS
+    goes_on = seen == tried
+    assert goes_on or (depends and seen == [*tried, *whole])
+    single = dtype == torch.float32 or (depends and goes_on)
+    torch.testing.assert_close(found, expected, atol=1e-5 if single else 1e-12, rtol=0)
     seen.clear()
     torch.testing.assert_close(model.probabilities(brought), expected.softmax(-1).float(), atol=1e-5, rtol=0)
-    assert seen == shared
+    assert seen == (shared if goes_on else whole)
 
 
 def test_a_model_that_looks_ahead_is_run_whole(tiny, tokens_run):
