@@ -371,7 +371,7 @@ def test_rows_blocks_and_products_are_those_of_the_formula(chosen, block, count,
         patch.setattr(vectors, "BLOCK", block)
         patch.setattr(vectors, "TILE", block)
         patch.setattr(vectors, "QUERIES_OF_TILE", max(1, block % 50))
-        patch.setattr(vectors, "FEWEST_KEYS", 3)
+        patch.setattr(vectors, "KEYS_TOGETHER", 3)
         torch.testing.assert_close(rows(layer, range(length)).double(), weights, atol=1e-5, rtol=1e-4)
         whole = torch.zeros_like(weights)
         for queries, keys, some in blocks(layer):

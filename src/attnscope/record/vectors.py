@@ -17,8 +17,8 @@ BLOCK = 2**20
 TILE, QUERIES_OF_TILE = 2**18, 128
 """Where rows need not be whole, so many weights are computed at a time, those of so many queries on some keys: small
 enough for the allocator to give the same memory again, which larger ones have cleared anew each time."""
-FEWEST_KEYS = 64
-"""A product of fewer keys than that costs as much as one of so many."""
+KEYS_TOGETHER = 64
+"""The keys of a tile are a multiple of so many: rows that begin askew in memory take half as long again."""
 FEW = 32
 """Rows of less than one in so many queries are computed by themselves."""
 
@@ -175,7 +175,7 @@ def blocks(layer: LayerVectors) -> Iterator[tuple[slice, slice, Float[Tensor, "h
 def tiles(layer: LayerVectors) -> Iterator[tuple[slice, slice]]:
     """The same of some queries and some keys at a time: what stays in the cache whatever the length of a text."""
     heads, queries, keys = layer.shape
-    wide = max(FEWEST_KEYS, TILE // (heads * QUERIES_OF_TILE))
+    wide = max(1, round(TILE / (heads * QUERIES_OF_TILE * KEYS_TOGETHER))) * KEYS_TOGETHER
     for first in range(0, queries, QUERIES_OF_TILE):
         last = min(first + QUERIES_OF_TILE, queries)
         begin = 0 if layer.back is None else max(0, first - layer.back)
