@@ -1,5 +1,6 @@
 """The environment of every test, and the fixtures that more than one folder uses."""
 
+import atexit
 import dataclasses
 import functools
 import gc
@@ -123,6 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return  # this process only gives out the work
     gc.disable()  # imports make a million objects that stay: to look for garbage among them takes seconds
+    atexit.register(gc.freeze)  # and so it does at the end
     for library in LIBRARIES:
         importlib.import_module(library)
 

@@ -408,3 +408,12 @@ def test_a_report_on_words_and_another_outcome():
     page = Page(report_html(explanation))
     assert "Explained: why plural (< 0.1 %)" in page.text
     assert page.payloads()[0]["payload"]["keys"]["texts"][1:-1] == ["the", "key", "to", "the", "cabinets"]
+
+
+def test_the_page_of_the_quick_methods_does_without_the_heads_that_will_be_drawn_anew(record):
+    quick = Explanation(record, Comparison((raw(record),)), to_come=("blank_out",))
+    first, last = report_html(quick), report_html(replace(quick, to_come=()))
+    said = "They are drawn when the slow methods have answered."
+    assert said in first
+    assert said not in last
+    assert len(Page(first).payloads()) == len(Page(last).payloads()) - 1

@@ -1,6 +1,8 @@
 """The command line: parse, call one function, print. Whatever needs torch is imported inside its command."""
 
+import atexit
 import errno
+import gc
 import io
 import json
 import sys
@@ -274,7 +276,13 @@ def bench(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line.
+
+    The libraries make a million objects that stay. To look for garbage among them takes a second while they are
+    imported, and more than another when the command is done.
+    """
+    gc.set_threshold(10_000)
+    atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a stream cannot write, as → in Latin-1, is spelled out
             stream.reconfigure(errors="backslashreplace")

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -123,8 +123,7 @@ def explain(
         comparison, seconds = _compare(record, model, methods, level, options, budget, watch, show_quick)
         if not asks_map:
             lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
-            needed = PHRASE_RUNS * seconds.get("blank_out", 0.0)
-            spent = time.perf_counter() - begun
+            needed, spent = PHRASE_RUNS * seconds.get("blank_out", 0.0), time.perf_counter() - begun
             if lost and budget is not None and needed >= SLOW and spent + needed > budget:
                 left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
                 return Explanation(record, replace(comparison, left_out=left_out), by=by, written=written)
@@ -186,11 +185,10 @@ def _compare(
     return _in_order(chosen, found, left_out), taken
 
 
-def _in_order(chosen: Iterable[str], found: Mapping[str, TokenScores], left_out: Mapping[str, str]) -> Comparison:
+def _in_order(chosen: Collection[str], found: Mapping[str, TokenScores], left_out: Mapping[str, str]) -> Comparison:
     """What was found and what was left out, in the order in which methods were chosen."""
-    names = list(chosen)
-    scores = tuple(found[name] for name in names if name in found)
-    return Comparison(scores, {name: left_out[name] for name in names if name in left_out})
+    scores = tuple(found[name] for name in chosen if name in found)
+    return Comparison(scores, {name: left_out[name] for name in chosen if name in left_out})
 
 
 def _told_of(watch: Watch | None, name: str) -> AbstractContextManager[None]:
@@ -215,8 +213,7 @@ def quantity_options(name: str, model: InstrumentedModel, record: AttentionRecor
 
 def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]:
     """The slow methods that the budget has no room for, the quicker ones first, and how to have them all the same."""
-    left_out = {}
-    spent = 0.0
+    left_out, spent = {}, 0.0
     for name, needed in sorted(seconds.items(), key=lambda item: item[1]):
         spent += needed
         if needed >= SLOW and spent > budget:

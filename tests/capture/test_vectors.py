@@ -216,7 +216,7 @@ def test_what_would_be_a_matrix_is_refused_with_its_size(tiny):
     _, light = both(tiny, "llama")
     with pytest.raises(BadInput, match=r"would take [\d.]+ kB: it holds queries and keys instead"):
         _ = light.weights
-    with pytest.raises(BadInput, match=r"merge the scores of a method, scores\.words"):
+    with pytest.raises(BadInput, match=r"merge the scores of a method, scores\.sum_by\('word'\)"):
         light.words()
     assert attnscope.rollout(light).words().scores.sum() == pytest.approx(1)
     assert light.select(layers=[1]).full().weights.shape[0] == 1
@@ -363,15 +363,17 @@ LAYERS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.parametrize("threads", [1, 2], ids=["by tiles", "by the fused kernel"])
 @given(chosen=LAYERS, block=st.integers(1, 2000), count=st.integers(1, 20), gives_all=st.booleans())
-def test_rows_blocks_and_products_are_those_of_the_formula(chosen, block, count, gives_all):
+def test_rows_blocks_and_products_are_those_of_the_formula(threads, chosen, block, count, gives_all):
     layer, weights = made(heads=4, **chosen)
     length = chosen["length"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vectors, "BLOCK", block)
         patch.setattr(vectors, "TILE", block)
         patch.setattr(vectors, "QUERIES_OF_TILE", max(1, block % 50))
-        patch.setattr(vectors, "FEWEST_KEYS", 3)
+        patch.setattr(vectors, "KEYS_TOGETHER", 3)
+        patch.setattr(torch, "get_num_threads", lambda: threads)
         torch.testing.assert_close(rows(layer, range(length)).double(), weights, atol=1e-5, rtol=1e-4)
         whole = torch.zeros_like(weights)
         for queries, keys, some in blocks(layer):

@@ -179,8 +179,8 @@ class VectorRecord(AttentionRecord):
     def by(self, level: str) -> AttentionRecord:
         """Refused: attention between words or segments is a matrix too."""
         raise BadInput(
-            f"A record of vectors has no weights to merge into a {quote(level)} each: merge the scores of a method,"
-            f" scores.by({level!r})."
+            f"A record of vectors has no weights to merge by {level}: merge the scores of a method,"
+            f" scores.sum_by({quote(level)})."
         )
 
     def select(self, layers: Any = None, heads: Any = None) -> AttentionRecord:

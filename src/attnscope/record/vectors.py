@@ -5,6 +5,7 @@ number, which is kept. So any row, any block and any product with weights can be
 grows with the tokens and not with their square.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +18,12 @@ BLOCK = 2**20
 TILE, QUERIES_OF_TILE = 2**18, 128
 """Where rows need not be whole, so many weights are computed at a time, those of so many queries on some keys: small
 enough for the allocator to give the same memory again, which larger ones have cleared anew each time."""
-FEWEST_KEYS = 64
-"""A product of fewer keys than that costs as much as one of so many."""
+KEYS_TOGETHER = 64
+"""The keys of a tile are a multiple of so many: rows that begin askew in memory take half as long again."""
+NOTHING = -1e4
+"""The logarithm of what is not there: its exponential is exactly zero in float32, and it can be added to scores."""
+FEATURES = 8
+"""Fused kernels are quickest with vectors of a multiple of so many numbers."""
 FEW = 32
 """Rows of less than one in so many queries are computed by themselves."""
 
@@ -175,7 +180,7 @@ def blocks(layer: LayerVectors) -> Iterator[tuple[slice, slice, Float[Tensor, "h
 def tiles(layer: LayerVectors) -> Iterator[tuple[slice, slice]]:
     """The same of some queries and some keys at a time: what stays in the cache whatever the length of a text."""
     heads, queries, keys = layer.shape
-    wide = max(FEWEST_KEYS, TILE // (heads * QUERIES_OF_TILE))
+    wide = max(1, round(TILE / (heads * QUERIES_OF_TILE * KEYS_TOGETHER))) * KEYS_TOGETHER
     for first in range(0, queries, QUERIES_OF_TILE):
         last = min(first + QUERIES_OF_TILE, queries)
         begin = 0 if layer.back is None else max(0, first - layer.back)
@@ -214,15 +219,54 @@ def fused_attention(
 def carry(layer: LayerVectors, amounts: Float[Tensor, "row head query"]) -> Float[Tensor, "row head key"]:
     """Amounts at the queries of each head, handed to the keys by its weights: amounts @ weights, for several rows.
 
-    From a few queries by their rows, else tile by tile. A fused kernel whose keys ask and whose queries answer gives
-    the same as a log-sum-exp, in one call, but also multiplies values that nobody needs: that is half of its work.
+    From a few queries by their rows. Else by a fused kernel, where it knows this attention and has several threads to
+    share: one call has one meeting of its threads, where tiles have thousands, which on a busy machine cost more than
+    all they save. On one thread tiles are a third quicker, since the kernel multiplies values that nobody needs.
     """
     giving = (amounts != 0).any(0).any(0).nonzero().flatten().tolist()
     if len(giving) <= layer.shape[1] // FEW:
         given = amounts[..., giving].float().transpose(0, 1)
         return (given @ rows(layer, giving)).transpose(0, 1)
+    if layer.is_plain and amounts.device.type == "cpu" and torch.get_num_threads() > 1:
+        room = _wide(layer.queries.shape[-1] + 1)
+        return torch.cat([_carry_fused(layer, some, room) for some in amounts.float().split(room)])
     given = amounts.float().transpose(0, 1)
     carried = given.new_zeros(*given.shape[:2], layer.shape[2])
     for queries, seen in tiles(layer):
         carried[..., seen] += given[..., queries] @ _weights(layer, queries, seen)
     return carried.transpose(0, 1)
+
+
+def _wide(width: int) -> int:
+    return math.ceil(width / FEATURES) * FEATURES
+
+
+def _carry_fused(
+    layer: LayerVectors, amounts: Float[Tensor, "row head query"], width: int
+) -> Float[Tensor, "row head key"]:
+    """The same in one call of fused attention in which keys ask and queries answer.
+
+    With b_q = sum over rows of |amounts|, what key k gets together is sum_q b_q exp(s_qk - z_q), the exponential of the
+    log-sum-exp over queries of s_qk + log b_q - z_q: what the kernel finds beside its output, if the query vectors have
+    log b_q - z_q as one more feature and the key vectors a one. Its output then is the mean of whatever the queries
+    hold, by these very weights: they hold each row's part of b_q, so as many rows as vectors are wide cost one pass.
+    Order is reversed, so that a mask that hides later keys from queries hides earlier queries from keys.
+    """
+    heads, queries, keys = layer.shape
+    together = amounts.abs().sum(0)
+    exponents = torch.where(together > 0, together.log() - layer.normalizers, NOTHING).clamp_min(NOTHING)
+    parts = (amounts / together.masked_fill(together == 0, 1.0)).permute(1, 2, 0)
+    asked = of_heads(layer.keys.float(), heads)
+    answers = torch.zeros(heads, queries, width)
+    answers[..., : asked.shape[-1]] = layer.queries.float() * layer.scaling
+    answers[..., asked.shape[-1]] = exponents
+    asking = torch.zeros(heads, keys, width)
+    asking[..., : asked.shape[-1]] = asked
+    asking[..., asked.shape[-1]] = 1.0
+    held = torch.nn.functional.pad(parts, (0, width - parts.shape[-1]))
+    causal = layer.ahead == 0
+    if causal:
+        asking, answers, held = asking.flip(1), answers.flip(1), held.flip(1)
+    means, logarithms = fused_attention(asking, answers, held, causal, 1.0)
+    carried = means[..., : len(amounts)] * logarithms.exp().unsqueeze(-1)
+    return (carried.flip(1) if causal else carried).permute(2, 0, 1)

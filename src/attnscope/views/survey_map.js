@@ -400,7 +400,6 @@ function figureOf(payload, statistic, row, layer, head) {
     all,
     error: errors ? at(errors, row, layer, head) : NaN,
     beyond: (value - mean) / (spread || 1),
-    // beside the figure stands what it would be by chance; all else in words that a pointer brings, and in the table
     chance: named(others.filter(({ name }) => name === "chance")),
     others: named(others),
   };
@@ -415,16 +414,13 @@ function tableOf(figures, palette, whole) {
     });
     drawStrip(strip, figure, palette);
     const name = element("th", { scope: "row" }, figure.name);
-    const mean = element(
-      "td",
-      { className: "quiet" },
-      element("span", { className: "hidden" }, "mean over all heads "),
-      written(figure.mean, figure.error).split(" ±")[0],
-    );
+    const spoken = element("span", { className: "hidden" }, "mean over all heads ");
+    const mean = element("td", { className: "quiet" }, spoken, written(figure.mean, figure.error).split(" ±")[0]);
     body.append(
       element("tr", { title: figure.others }, name, element("td", {}, strip), element("td", {}, written(figure.value, figure.error)), mean),
     );
-    if (whole && figure.chance) body.append(element("tr", {}, element("td", { colSpan: 4, className: "quiet others" }, figure.chance)));
+    const chance = whole && figure.chance && element("td", { colSpan: 4, className: "quiet others" }, figure.chance);
+    if (chance) body.append(element("tr", {}, chance));
   }
   return element("table", { className: figures[0].name ? "figures named" : "figures" }, body);
 }
