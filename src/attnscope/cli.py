@@ -186,6 +186,7 @@ def explain(
         show(PlainConsole(), result)
 
 
+app.command()(commands.answer)
 app.command()(commands.report)
 app.command()(commands.train)
 

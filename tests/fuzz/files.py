@@ -27,7 +27,7 @@ import attnscope
 from attnscope import AttentionRecord, BadInput, Survey, Trust
 from attnscope.attribution import METHODS
 from attnscope.attribution.choosing import score_what_can_be
-from attnscope.record import Target, VectorRecord
+from attnscope.record import Segments, Target, TokenSegments, VectorRecord
 from attnscope.record.vectors import LayerVectors, normalizers_of
 from attnscope.reproduce import Claim, read_claims
 from attnscope.reproduce.claims import claims_json, count
@@ -75,6 +75,7 @@ def made(folder: Path) -> dict[str, Path]:
         attention_gradients=torch.rand(2, 2, 3, 3),
         target=Target("good", 1, "difference"),
         text=("first", "second"),
+        segments=TokenSegments(Segments.by_separator("so. long", ".").sentences(), ((0, 0), (0, 2), (3, 8))),
         inputs={"input_ids": torch.tensor([2, 7, 9])},
         card={"model": "mine", "versions": {"torch": "2"}, "window": {"tokens": [0, 3]}},
     )
@@ -343,7 +344,8 @@ def use_record(path: Path) -> None:
     assert record.target is None or (type(record.target.outcome) is str and str(record.target))
     for field in dataclasses.fields(record):
         assert isinstance(
-            getattr(record, field.name), (type(None), torch.Tensor, tuple, dict, str, bool, int, float, Target)
+            getattr(record, field.name),
+            (type(None), torch.Tensor, tuple, dict, str, bool, int, float, Target, TokenSegments),
         )
     json.dumps(record.card, allow_nan=False)
     repr(record)
@@ -356,6 +358,8 @@ def use_record(path: Path) -> None:
         record.words()
         record.select(0, 0)
     attnscope.raw(record).to_frame()
+    for level in ("sentence", *(record.segments.levels if record.segments else ())):
+        assert abs(attnscope.raw(record).by(level)["score"].sum() - attnscope.raw(record).scores.sum()) < 1e-3
     record.save(path)
     path.read_bytes()[8:].split(b"}}")[0].decode("utf-8", "strict")
 

@@ -61,8 +61,8 @@ def answer(
 
 def documents_of(documents: Any) -> Any:
     """The documents as they are given, or those of a folder by the names of their files."""
-    if isinstance(documents, list):  # JSON has lists of two for pairs
-        return [tuple(one) if isinstance(one, list) else one for one in documents]
+    if isinstance(documents, Sequence) and not isinstance(documents, str):
+        return [tuple(document) if isinstance(document, list) else document for document in documents]
     if not isinstance(documents, (str, Path)):
         return documents
     folder = Path(documents)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Where = str | tuple[int, int] | range
 """A part of the answer: a text that stands in it once, characters from and to, or a range of its tokens."""
+Found = TypeVar("Found")
 ANSWER, SINK = "answer", "sink"
 CONTEXT = ("document", "question", "prompt")
 
@@ -41,7 +42,7 @@ class Answer:
     model: AnsweringModel | None = None
     notes: tuple[str, ...] = ()
     """What must be said of this answer: of one that another model wrote, that its likelihood is this model's."""
-    _ablations: dict[Any, Any] = field(default_factory=dict)
+    _ablations: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         record = self.record
@@ -254,11 +255,12 @@ class Answer:
             lambda: sampled_ablation(self._question(replacement), self._removable(by), masks, seed, batch_size),
         )
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Found]) -> Found:
         """What was computed before, else what is computed now."""
         if key not in self._ablations:
             self._ablations[key] = make()
-        return self._ablations[key]
+        found: Found = self._ablations[key]
+        return found
 
     def _running(self, method: str) -> AnsweringModel:
         if self.model is None or not self.record.inputs:

@@ -62,8 +62,8 @@ def attention_rows(record: AttentionRecord, queries: Sequence[int], method: str)
         seen = rows(record.layer(top), asked)
         return (seen if method == "raw" else seen * value_lengths(record, top).unsqueeze(-2)).mean(0)
     if method == "effective":
-        parts = [asked[first : first + TOGETHER] for first in range(0, len(asked), TOGETHER)]
-        return torch.cat([effective_of(record, part).float() for part in parts])
+        some = [asked[first : first + TOGETHER] for first in range(0, len(asked), TOGETHER)]
+        return torch.cat([effective_of(record, part).float() for part in some])
     scores = raw(record) if method == "raw" else value_weighted(record)
     return torch.stack([scores.at(query).float() for query in asked])
 

@@ -267,7 +267,7 @@ def checked_generation(options: Mapping[str, Any], seed: int | None) -> dict[str
     return {**chosen, "seed": secrets.randbits(32) if seed is None and chosen["do_sample"] else seed}
 
 
-class Told(StoppingCriteria):  # type: ignore[misc] # transformers' class has no types
+class Told(StoppingCriteria):
     """What stops nothing, and tells after each token how far the text is."""
 
     def __init__(self, read: int, most: int) -> None:

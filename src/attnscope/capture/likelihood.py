@@ -5,7 +5,7 @@ once, and each run goes on from where it first differs; runs of like length go t
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -99,8 +99,9 @@ def _beginning(reader: HubModel, item: Inputs, length: int) -> DynamicCache | No
 def _copy(reader: HubModel, cache: DynamicCache, length: int, rows: int) -> DynamicCache:
     """The first so many keys and values, for so many runs."""
     copied = DynamicCache(config=reader.model.config)
-    for number, layer in enumerate(cache.layers):
-        keys, values = (kept[:, :, :length].expand(rows, -1, -1, -1) for kept in (layer.keys, layer.values))
+    for number, layer in enumerate(cast(Sequence[DynamicLayer], cache.layers)):
+        kept = cast(tuple[Tensor, Tensor], (layer.keys, layer.values))
+        keys, values = (tensor[:, :, :length].expand(rows, -1, -1, -1) for tensor in kept)
         copied.update(keys, values, number)
     return copied
 

@@ -107,7 +107,7 @@ class InstrumentedModel:
     @overload
     def record(self, *, inputs: Mapping[str, Any] | None = None, **options: Any) -> AttentionRecord: ...
 
-    def record(  # type: ignore[misc] # above, "options" are the keywords that follow here
+    def record(
         self,
         text: Text | None = None,
         *,

@@ -1,5 +1,6 @@
 """The larger commands of the command line, one in a file. Whatever needs torch is imported inside its command."""
 
+from .answer import answer as answer
 from .data import data as data
 from .lexicon import lexicon as lexicon
 from .report import report as report

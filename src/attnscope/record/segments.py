@@ -81,7 +81,7 @@ class Segments:
             raise BadInput('The separator is empty; give what stands between two segments, such as "\\n\\n".')
         whole = _whole(self)
         ranges = _ranges(whole.text, [match.end() for match in re.finditer(re.escape(separator), whole.text)])
-        filled = _joined_to_last(ranges, lambda start, end: whole.text[start:end].replace(separator, "").strip())
+        filled = _joined_to_last(whole.text, ranges, separator)
         spans = [Span(start, end, f"{level} {place}", level) for place, (start, end) in enumerate(filled, 1)]
         return _with(whole, level, spans)
 
@@ -154,7 +154,7 @@ def _split(whole: Segments, level: str, ends: Callable[[str], list[int]]) -> Seg
         if leaf.kind == MARKER:
             continue
         text = whole.text[leaf.start : leaf.end]
-        ranges = _joined_to_last(_ranges(text, ends(text)), lambda start, end, text=text: text[start:end].strip())
+        ranges = _joined_to_last(text, _ranges(text, ends(text)))
         spans += [Span(leaf.start + start, leaf.start + end) for start, end in ranges if text[start:end].strip()]
     return _with(whole, level, spans)
 
@@ -164,11 +164,12 @@ def _ranges(text: str, ends: Sequence[int]) -> list[Range]:
     return [(start, end) for start, end in pairwise([0, *ends, len(text)]) if end > start]
 
 
-def _joined_to_last(ranges: Sequence[Range], content: Callable[[int, int], str]) -> list[Range]:
-    """The ranges, those without content joined to the one before, or at the beginning to the one behind."""
+def _joined_to_last(text: str, ranges: Sequence[Range], separator: str = " ") -> list[Range]:
+    """The ranges, those of separators alone joined to the one before, or at the beginning to the one behind."""
     joined: list[Range] = []
     for start, end in ranges:
-        if joined and not (content(start, end) and content(*joined[-1])):
+        is_full = all(text[first:last].replace(separator, "").strip() for first, last in [*joined[-1:], (start, end)])
+        if joined and not is_full:
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))
@@ -184,7 +185,8 @@ def _span(entry: Any, kind: str) -> Span:
         raise BadInput(f"A span is (start, end, name), two places in the text and a name, not {quote(entry)}.")
     if min(entry[:2]) < 0:
         raise BadInput(f"The span {quote(entry[2])} begins or ends before the text does.")
-    return Span(*entry, kind)
+    start, end, name = entry
+    return Span(start, end, name, kind)
 
 
 def _in_order(spans: Sequence[Span], level: str, length: int) -> list[Span]:
@@ -246,10 +248,10 @@ def numbered(spans: Sequence[Span]) -> list[Span]:
 
 
 def _role_and_content(message: Any, place: int) -> tuple[str, str]:
-    found = [message.get(name) for name in ("role", "content")] if isinstance(message, Mapping) else []
-    if len(found) != 2 or not all(isinstance(value, str) and value for value in found):
+    role, content = (message.get("role"), message.get("content")) if isinstance(message, Mapping) else (None, None)
+    if not isinstance(role, str) or not isinstance(content, str) or not role or not content:
         raise BadInput(f'Message {place} must be {{"role": …, "content": …}} with two texts, not {quote(message)}.')
-    return found[0], found[1]
+    return role, content
 
 
 # ---- sentences
