@@ -123,7 +123,7 @@ def finished_answers(path: str | Path) -> Iterator[Finished]:
     if not path.is_file():
         raise BadInput(f"There is no file {quote(str(path))}.")
     try:
-        lines = json_of(path).decode("utf-8").splitlines()
+        lines = json_of(path).decode("utf-8").split("\n")  # JSON may hold what else ends a line
     except UnicodeDecodeError:
         raise BadInput(f"{quote(str(path))} is no text in UTF-8.") from None
     if not any(line.strip() for line in lines):

@@ -98,9 +98,11 @@ def trust_answers(
             except BadInput as error:
                 raise BadInput(f"Answer {line.name}: {error}") from None
         return {
-            "values": torch.tensor([[found[figure] for figure in figures] for found, _, _ in made]).double(),
+            "values": torch.tensor(
+                [[found[figure] for figure in figures] for found, _, _ in made], dtype=torch.float64
+            ),
             "segments": torch.tensor([segments for _, segments, _ in made]),
-            "costs": torch.tensor([[costs[name] for name in wanted] for _, _, costs in made]).double(),
+            "costs": torch.tensor([[costs[name] for name in wanted] for _, _, costs in made], dtype=torch.float64),
         }
 
     parts = list(store.in_parts(lines, TOGETHER, measure, lambda line: [dict(line.given), line.span], watch))
