@@ -28,7 +28,7 @@ from .ask import Finished, answers_of, finished_answers
 REFERENCE = "leave_one_out"
 FIRST = (1, 3, 5)
 """So many segments that a method puts first are taken away together."""
-SLOW = ("flow", "integrated_gradients", "blank_out")
+SLOW = ("flow", "effective", "integrated_gradients", "blank_out")
 """Measured where they are named; blank-out of segments is what the others are held against."""
 WHAT = "measurement"
 TOGETHER = 8
