@@ -217,7 +217,7 @@ def test_the_first_lines_say_what_was_run_and_what_the_paper_had(paper_tables, s
         "| licence of the texts | CC BY-SA |",
         r"| annotation | by spaCy's en\_core\_web\_sm |",
         "| seeds | none: nothing is trained |",
-        "| differs from the paper | the paper has GPT-2 small (12 layers of 12 heads) as published; 10,000 sentences of Wikipedia",
+        "| differs from the paper | the paper has GPT-2 small (12 layers of 12 heads) as published; 10,000 sentences",
     ):
         assert said in first, said
     assert "The sentences are quoted from made by hand (CC BY-SA)." in report

@@ -68,8 +68,8 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     sentences = scale.made_up.get("texts", MADE_UP_TEXTS)
     read = "all" if scale.longest is None else f"the first {scale.longest} words"
     facts = {
-        "model": f"a classifier with one attention: {', '.join(NAMES[variant] for variant in scale.epochs)}; vectors of "
-        f"{scale.width} dimensions",
+        "model": f"a classifier with one attention: {', '.join(NAMES[variant] for variant in scale.epochs)}; vectors "
+        f"of {scale.width} dimensions",
         "weights": "all trained here, from random beginnings",
         "data": f"{data} (training / dev / test), of each text {read}; {sentences:,} made-up sentences",
         "seeds": f"{', '.join(f'{TITLES[name]} {len(seeds)}' for name, seeds in scale.seeds.items())}; "
