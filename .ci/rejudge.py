@@ -8,7 +8,7 @@ figures that can be drawn from the tables are drawn anew; all else stays as it i
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
