@@ -158,8 +158,10 @@ def of_vig2019(tables: Tables) -> Survey:
         error = heads.get(f"{name}_error", float("nan"))
         return heads[["layer", "head"]].assign(value=heads[name], error=error, **columns)
 
-    card = {"layers": heads["layer"].nunique(), "heads": heads["head"].nunique(), "null": "first"}
-    rows = heads["rows_share"] * float(tables["sizes"]["rows"].iloc[0])
+    texts, tokens = (int(tables["sizes"][name].iloc[0]) for name in ("texts", "tokens"))
+    counts = {"layers": heads["layer"].nunique(), "heads": heads["head"].nunique()}
+    card = {**counts, "sentences": texts, "tokens": tokens, "null": "first"}
+    rows = heads["rows_share"] * (tokens - texts)
     types = tables["dependency_type_by_layer"]
     found = {
         "null_attention": one("null_attention"),
@@ -347,7 +349,7 @@ def rejudge(paper: str, folder: Path) -> None:
     tables = {path.stem: pd.read_csv(path) for path in sorted((folder / "tables").glob("*.csv"))}
     if sizes := SIZES.search(report):
         texts, tokens = (int(number.replace(",", "")) for number in sizes.groups())
-        tables["sizes"] = pd.DataFrame({"rows": [tokens - texts]})  # the first token of a text has no row
+        tables["sizes"] = pd.DataFrame({"texts": [texts], "tokens": [tokens]})
     evidence = evidence_of(tables)
     kept = {claim.id: claim for claim in read_claims(folder)}
     claims, stand = judge_again(paper, evidence, kept)
