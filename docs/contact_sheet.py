@@ -16,6 +16,7 @@ import argparse
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from itertools import cycle, islice, product
@@ -32,6 +33,7 @@ from attnscope import AttentionRecord, compare, views
 from attnscope.errors import BadInput
 from attnscope.evaluation import mistakes
 from attnscope.explaining import explain
+from attnscope.record.segments import Segments, Span, TokenSegments
 from attnscope.report import write_report
 from attnscope.report.mistakes import write_mistakes
 from attnscope.syntax import agreement_sentences
@@ -172,8 +174,29 @@ def shown_image() -> views.View:
     return views.image(compare(record, methods=["raw", "rollout"]), pixels, grid=(6, 6))
 
 
+def shown_answer(length: int) -> views.View:
+    """A made-up answer to made-up documents of about so many tokens, without the model that gave it."""
+    words = [f" {word}" for word in islice(cycle(WORDS), max(length, 24))]
+    starts = np.cumsum([0, *map(len, words)])
+    ends, each = len(words) - 8, max((len(words) - 8) // 3, 4)
+    spans = [(int(starts[at]), int(starts[min(at + each, ends)])) for at in range(0, ends, each)]
+    text = "".join(words)
+    documents = [Span(*span, f"Document {number}", "document") for number, span in enumerate(spans, 1)]
+    segments = Segments(text, {"document": (*documents, Span(int(starts[ends]), len(text), "answer", "answer"))})
+    offsets = tuple(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))
+    seen = made_up_record(len(words)).weights.tril()
+    held = replace(
+        AttentionRecord.from_weights(seen / seen.sum(-1, keepdim=True), [word.strip() for word in words], causal=True),
+        segments=TokenSegments(segments.sentences(), offsets),
+        card={"model": "a made-up model", "prompt_tokens": ends},
+    )
+    return views.answer(attnscope.Answer(record=held, log_probabilities=torch.full((8,), -0.5)))
+
+
 def view_of(name: str, model: str | None, length: int, *, other: bool = False) -> views.View:
     """A view on a text of this length, or on another; one that is not named here is of a record, as most are."""
+    if name == "answer":
+        return shown_answer(length)
     others = {"survey": shown_survey, "learning": shown_training, "image": shown_image}
     if name in others:
         return others[name]()

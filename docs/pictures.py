@@ -7,6 +7,7 @@ missing, the demo model stands in for it. NAMEs make only these pictures. All te
 """
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -189,7 +190,20 @@ def long() -> Picture:
     return view, act
 
 
+def answer() -> Picture:
+    """The answer of the page on views, by the model that is given, its year pinned."""
+    page = IMAGES.with_name("views.md").read_text(encoding="utf-8").split("## Answer\n", 1)[1]
+    code = page.split("```python\n", 1)[1].split("```", 1)[0]
+    names: dict[str, Any] = {"given": model("smollm2")}
+    exec(re.sub(r"attnscope\.load\([^)]*\)", "given", code), names)  # noqa: S102 - our own page
+    view = views.answer(names["answer"], methods=["rollout", "raw", "gradient_x_input"], drops="document")
+    texts = view.payload["tokens"]
+    years = [word for word in view.payload["words"] if "1854" in "".join(texts[place] for place in word)]
+    return view.selecting(queries=years[0] if years else []), untouched
+
+
 VIEWS = {
+    "answer": (answer, 1200, "light"),
     "head": (head, 900, "light"),
     "pair": (pair, 900, "dark"),
     "model": (model_, 900, "light"),

@@ -177,3 +177,22 @@ def test_what_the_command_cannot_do_gets_one_sentence(saved, options, sentence):
     assert result.exit_code == 2
     assert re.search(sentence, result.stderr)
     assert result.stderr.count("\n") == 1
+
+
+def test_the_command_writes_a_page_and_a_figure(saved, folder, tmp_path):
+    asked = ["answer", str(saved), "--documents", str(folder), "--question", QUESTION, "--answer", ANSWER]
+    done = RUNNER.invoke(app, [*asked, "-o", str(tmp_path / "answer.html")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "answer.html").read_text(encoding="utf-8")
+    assert "data-view=answer" in page
+    assert "more/b.md" in page
+    assert RUNNER.invoke(app, [*asked, "--no-drops", "-o", str(tmp_path / "answer.svg")]).exit_code == 0
+    assert (tmp_path / "answer.svg").read_bytes().startswith(b"<?xml")
+    refused = RUNNER.invoke(app, [*asked, "-o", str(tmp_path / "answer.txt")])
+    assert refused.exit_code == 2
+    assert "answer.txt ends in .txt" in " ".join(refused.stderr.split())
+    lines = tmp_path / "finished.jsonl"
+    lines.write_text(2 * (json.dumps({"question": QUESTION, "answer": ANSWER}) + "\n"))
+    both = RUNNER.invoke(app, ["answer", str(saved), "--answers", str(lines), "-o", str(tmp_path / "both.html")])
+    assert both.exit_code == 0, both.output
+    assert (tmp_path / "both.html").read_text(encoding="utf-8").count("<section class=attnscope data-view=answer>") == 2

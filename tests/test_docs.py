@@ -9,7 +9,7 @@ from attnscope.views import VIEWS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "views.md"
-NOTEBOOK = DOCS / "examples" / "views.ipynb"
+NOTEBOOKS = DOCS / "examples"
 MOST_PICTURE, MOST_PICTURES = 250_000, 2_500_000
 """Bytes of one picture, and of all."""
 
@@ -50,16 +50,18 @@ def test_pictures_are_there_and_small():
     assert {*pictures} == {*(DOCS / "images" / "views").iterdir()}, "a picture that nobody shows"
 
 
-def test_the_notebook_executes(tmp_path):
+# the pages that each notebook shows, and its pictures
+@pytest.mark.parametrize(("name", "pages", "pictures"), [("views", 3, 1), ("answer", 2, 0)])
+def test_the_notebooks_execute(tmp_path, name, pages, pictures):
     nbclient = pytest.importorskip("nbclient", reason="nbclient is missing: pip install 'attnscope[dev]'.")
     pytest.importorskip("ipykernel", reason="ipykernel is missing: pip install 'attnscope[dev]'.")
     import nbformat
 
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in code), "the notebook is kept without its outputs"
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
     shown = [output.data for cell in code for output in cell.outputs if "data" in output]
-    assert sum("iframe" in data.get("text/html", "") for data in shown) == 3
-    assert sum("image/png" in data for data in shown) == 1
+    assert sum("iframe" in data.get("text/html", "") for data in shown) == pages
+    assert sum("image/png" in data for data in shown) == pictures

@@ -16,6 +16,7 @@ SECONDS_BETWEEN_STEPS = 10.0
 """The same where a person may be waiting for the end of a pipe."""
 MOMENT = 2.0
 _watch: ContextVar[Callable[[int, int], None] | None] = ContextVar("attnscope_progress", default=None)
+_hear: ContextVar[Callable[[str], None] | None] = ContextVar("attnscope_text", default=None)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,23 @@ def tell(done: int, whole: int) -> None:
     watch = _watch.get()
     if watch is not None:
         watch(done, whole)
+
+
+@contextmanager
+def written_to(hear: Callable[[str], None]) -> Iterator[None]:
+    """Within this, `hear` is told the text that a model writes, as far as it has come."""
+    token = _hear.set(hear)
+    try:
+        yield
+    finally:
+        _hear.reset(token)
+
+
+def tell_text(spell: Callable[[], str]) -> None:
+    """Tell whoever listens what a model has written so far; for nobody it is not spelled."""
+    hear = _hear.get()
+    if hear is not None:
+        hear(spell())
 
 
 @contextmanager

@@ -24,7 +24,9 @@ from ..report.answer import OUTCOMES_SHOWN, most_trusted, resting_words
 from ..views import VIEWS, View
 from ..views.flow_scene import FEW, SHORT
 from ..views.sides import readout_places
+from .asking import answer_view, ask_model, describe_answer_methods, runs_again, writes
 from .entry import RICH_TOKENS, Entry, describe_question, headline, need_of
+from .requests import AnswerRequest
 from .turns import Turns, Work
 
 TITLES = {"head": "Heads", "model": "All heads"}
@@ -83,9 +85,10 @@ class Desk:
                 {"name": name, "needs": need_of(name), "about": _first_sentence(method)}
                 for name, method in every_method().items()
             ],
+            "answer_methods": describe_answer_methods(),
             "views": [
                 {"name": name, "title": TITLES.get(name, name.capitalize()), "about": _first_sentence(VIEWS[name])}
-                for name in VIEWS_OF_A_RECORD
+                for name in (*VIEWS_OF_A_RECORD, "answer")
             ],
             "trust": {name: table.verdict().split("\n")[0] for name in self.models if (table := self.trust_in(name))},
         }
@@ -114,6 +117,12 @@ class Desk:
             self.shelf.put(name, Entry(name, trust=table, opened_bytes=size))
 
     # ---- work: blocking, to be run in its turn
+
+    def answer(self, asked: AnswerRequest, work: Work) -> Entry:
+        """Ask the model, unless it was asked the same lately: with a seed it answers the same."""
+        model = self.model_named(asked.model)
+        name = f"a_{_digest(asked.model_dump())}"
+        return self.shelf.get_or_make(name, lambda: ask_model(model, asked.model, name, asked, work, self.shelf.budget))
 
     def read(
         self,
@@ -163,17 +172,24 @@ class Desk:
         queries: Sequence[int] | None,
         work: Work,
         by: Level = "token",
+        drops: str | None = None,
     ) -> MadeView:
         """Make a view, unless it was made before."""
         asked = list(dict.fromkeys(methods if methods is not None else entry.default_methods))
         trust = self.trust_in(entry.model_name)
         trusted = None if trust is None else trust.to_dict()
-        key = _digest(name, {"scores": [asked, trusted, by], "flow": list(queries or ())}.get(name))
+        made_of = {"scores": [asked, trusted, by], "flow": list(queries or ()), "answer": [asked, drops]}
+        key = _digest(name, made_of.get(name))
         comparison = entry.compare(asked, by, work) if name == "scores" else None
         found = () if comparison is None else entry.phrases_for(comparison, by, work)
         if key not in entry.views:
             work.on(f"drawing {TITLES.get(name, name).lower()}")
-            entry.keep_view(key, self._view(entry, name, comparison, queries, by), by)
+            view = (
+                answer_view(entry, methods or (), drops)
+                if name == "answer"
+                else self._view(entry, name, comparison, queries, by)
+            )
+            entry.keep_view(key, view, by)
             self.shelf.put(entry.name, entry)
         made = MadeView(f"{entry.name}.{key}", entry.views[key])
         if comparison is None:
@@ -212,10 +228,15 @@ class Desk:
             raise Gone("This view is not kept any more: ask for it again.")
         return entry, entry.views[key]
 
-    def turns_for(self, entry: Entry, name: str, methods: Sequence[str] | None, by: Level = "token") -> Turns:
+    def turns_for(
+        self, entry: Entry, name: str, methods: Sequence[str] | None, by: Level = "token", drops: str | None = None
+    ) -> Turns:
         """The model's own turns where the model must run, else those of drawing."""
         asked = methods if methods is not None else entry.default_methods
-        runs = entry.needs_model(asked, by) if name == "scores" else name == "neuron" and entry.vectors is None
+        if name == "answer":
+            runs = runs_again(methods or (), drops)
+        else:
+            runs = entry.needs_model(asked, by) if name == "scores" else name == "neuron" and entry.vectors is None
         return self.model_turns[entry.model_name] if runs and entry.model_name is not None else self.drawing
 
     def close(self) -> None:
@@ -292,11 +313,20 @@ def _tokens_and_bytes(model: Any, text: Text, truncate: bool) -> tuple[int, int]
 def _describe_model(name: str, model: Any) -> dict[str, Any]:
     if not isinstance(model.model, PreTrainedModel):  # nor pairs, as far as one can know
         examples = examples_for(name, model.task, None)
-        return {"name": name, "task": model.task, "size": "", "longest": None, "pairs": False, "examples": examples}
+        return {
+            "name": name,
+            "task": model.task,
+            "writes": False,
+            "size": "",
+            "longest": None,
+            "pairs": False,
+            "examples": examples,
+        }
     size = size_of(model.model, model.stacks[0])
     return {
         "name": name,
         "task": model.task,
+        "writes": writes(model),
         "size": "" if size is None else f"{size[0]} layers × {size[1]} heads",
         "longest": model.reader.longest,
         "pairs": model.stacks[0] != "decoder",

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..attribution import Comparison
+from ..attribution import Answer, Comparison
 from ..attribution.choosing import every_method, runs_model, score
 from ..attribution.phrases import Phrase, phrases
 from ..capture import InstrumentedModel
@@ -27,6 +27,7 @@ from ..report.answer import OUTCOMES_SHOWN
 from ..surveying import Survey
 from ..views import View
 from ..views.weights import OnDemand
+from .requests import AnswerRequest
 from .turns import Work
 
 RICH_TOKENS = 128
@@ -63,6 +64,9 @@ class Entry:
     views: dict[str, View] = field(default_factory=dict)
     levels: dict[str, Level] = field(default_factory=dict)
     """What the scores of a view are of: tokens, words or sentences."""
+    answer: Answer | None = None
+    asked: AnswerRequest | None = None
+    """The question about documents that it answers."""
     rich: AttentionRecord | None = None
     vectors: AttentionRecord | None = None
     found_phrases: tuple[Phrase, ...] | None = None

@@ -1,15 +1,19 @@
 """What a client may ask for, checked before anything is done for it."""
 
 import asyncio
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..record.words import Level
 
 CHARACTERS = 20_000
 """Of a text, at most."""
+CONTEXT = 120_000
+"""Characters of all documents of a question together, at most."""
+MOST_DOCUMENTS = 50
+MOST_TURNS = 20
 MOST_SELECTED = 4096
 """Tokens or heads at a time."""
 
@@ -50,6 +54,62 @@ class TextRequest(ClientRequest):
     """Leave out what the model cannot read of a long text."""
 
 
+class GivenDocument(ClientRequest):
+    """One text that a question is about."""
+
+    title: Name = ""
+    text: Annotated[Words, Field(min_length=1, max_length=CONTEXT)]
+
+
+class EarlierTurn(ClientRequest):
+    """What was asked before, and what was answered."""
+
+    question: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)]
+    answer: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)]
+
+
+class AnswerRequest(ClientRequest):
+    """A question about documents, for a model that writes; or an answer that is there already."""
+
+    model: Name
+    question: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)]
+    documents: Annotated[list[GivenDocument], Field(max_length=MOST_DOCUMENTS)] = []
+    turns: Annotated[list[EarlierTurn], Field(max_length=MOST_TURNS)] = []
+    answer: Annotated[Words, Field(min_length=1, max_length=CHARACTERS)] | None = None
+    tokens: Annotated[int, Field(ge=1, le=1000)] = 100
+    """Of an answer that the model writes, at most."""
+    temperature: Annotated[FiniteFloat, Field(ge=0, le=2)] = 0.0
+    """0 takes the likeliest token each time."""
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `attnscope.answer` is given beside the model."""
+        earlier = [
+            {"role": role, "content": content}
+            for turn in self.turns
+            for role, content in (("user", turn.question), ("assistant", turn.answer))
+        ]
+        # a model without a chat template can be asked too, but knows no earlier turns
+        asked: dict[str, Any] = {"question": self.question}
+        if earlier:
+            asked = {"messages": [*earlier, {"role": "user", "content": self.question}]}
+        if self.documents:
+            asked["documents"] = [(document.title, document.text) for document in self.documents]
+        if self.answer is not None:
+            return {**asked, "text": self.answer}
+        drawn = {"do_sample": True, "temperature": self.temperature, "seed": self.seed} if self.temperature else {}
+        return {**asked, "max_new_tokens": self.tokens, **drawn}
+
+    @model_validator(mode="after")
+    def check_length(self) -> "AnswerRequest":
+        """Refuse more than is read."""
+        letters = sum(len(document.text) for document in self.documents)
+        if letters > CONTEXT:
+            raise ValueError(f"the documents have {letters:,} characters, and at most {CONTEXT:,} are read")
+        return self
+
+
 class ViewRequest(ClientRequest):
     """A view of a text that was read."""
 
@@ -58,6 +118,8 @@ class ViewRequest(ClientRequest):
     methods: Annotated[list[Name], Field(max_length=50)] | None = None
     by: Level = "token"
     queries: Annotated[list[Annotated[int, Field(ge=0, le=1_000_000)]], Field(max_length=16)] | None = None
+    drops: Literal["document"] | None = None
+    """Of an answer: what is deleted, one after the other, to measure what it was worth."""
 
 
 class StateRequest(ClientRequest):

@@ -5,7 +5,7 @@ import base64
 import binascii
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -20,16 +20,27 @@ from pydantic import BaseModel
 
 from ..attribution.choosing import named_methods
 from ..errors import BadInput
-from ..record.words import Level
 from ..views import VIEWS, View, page_html
 from ..views.choices import KEPT, declaration_of
 from ..views.page import HERE as VIEW_FILES
 from ..views.page import style_text
 from ..views.printing import file_bytes
+from .asking import describe_answer
 from .desk import Desk, Gone, MadeView, TooLong, describe_entry
-from .entry import Entry
 from .opening import open_folder, open_record
-from .requests import CHARACTERS, FigureRequest, FolderRequest, Name, StateRequest, TextRequest, ViewRequest
+from .python_code import python_of
+from .requests import (
+    CHARACTERS,
+    CONTEXT,
+    MOST_DOCUMENTS,
+    AnswerRequest,
+    FigureRequest,
+    FolderRequest,
+    Name,
+    StateRequest,
+    TextRequest,
+    ViewRequest,
+)
 from .turns import Busy, Cancelled, Turns, Work
 
 CLIENT = Path(__file__).with_name("client")
@@ -131,6 +142,7 @@ def _add_files(app: FastAPI) -> None:
     style = style_text(VIEWS) + client["app.css"].read_text(encoding="utf-8")
     served: dict[str, tuple[bytes, str]] = {
         "/": (client["index.html"].read_bytes(), KINDS[".html"]),
+        "/chat": (client["chat.html"].read_bytes(), KINDS[".html"]),
         "/style.css": (style.encode(), KINDS[".css"]),
         **{f"/client/{name}": (path.read_bytes(), KINDS[path.suffix]) for name, path in client.items()},
         **{f"/views/{name}": (path.read_bytes(), KINDS[".js"]) for name, path in views.items()},
@@ -165,7 +177,12 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
     @app.get("/api/start")
     async def start() -> dict[str, Any]:
         """The models, methods and views, and what the server takes."""
-        limits = {"characters": CHARACTERS, "upload_bytes": upload_bytes}
+        limits = {
+            "characters": CHARACTERS,
+            "context": CONTEXT,
+            "documents": MOST_DOCUMENTS,
+            "upload_bytes": upload_bytes,
+        }
         return {
             "version": version("attnscope"),
             "limits": limits,
@@ -194,19 +211,34 @@ def _add_work(app: FastAPI, desk: Desk, upload_bytes: int, stopping: Callable[[]
         )
         return found
 
-    @app.post(
-        "/api/views",
-        response_class=StreamingResponse,
-        responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
-    )
+    lines: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+    }
+
+    @app.post("/api/answers", response_class=StreamingResponse, responses=lines)
+    async def answer(asked: AnswerRequest) -> StreamingResponse:
+        """Answer a question about documents: lines of JSON, some with `text` so far, at last `answer` or `error`."""
+        desk.model_named(asked.model)
+        work = Work()
+        making = desk.model_turns[asked.model].ask(
+            work, lambda work: {"answer": describe_answer(desk.answer(asked, work))}
+        )
+        return StreamingResponse(_lines(work, making, stopping), media_type="application/x-ndjson")
+
+    @app.post("/api/views", response_class=StreamingResponse, responses=lines)
     async def make_view(asked: ViewRequest) -> StreamingResponse:
         """Make a view: lines of JSON, some with `progress`, the last with `view` or `error`."""
         entry = desk.entry(asked.text)
         named_methods(asked.methods or [])  # an unknown one is refused before it waits
         work = Work()
-        turns = desk.turns_for(entry, asked.view, asked.methods, asked.by)
+        turns = desk.turns_for(entry, asked.view, asked.methods, asked.by, asked.drops)
         making = turns.ask(
-            work, lambda work: desk.draw(entry, asked.view, asked.methods, asked.queries, work, asked.by)
+            work,
+            lambda work: {
+                "view": _describe_view(
+                    desk.draw(entry, asked.view, asked.methods, asked.queries, work, asked.by, asked.drops)
+                )
+            },
         )
         return StreamingResponse(_lines(work, making, stopping), media_type="application/x-ndjson")
 
@@ -311,20 +343,29 @@ async def _in_turn(request: Request, turns: Turns, run: Callable[[Work], Any]) -
         work.wanted.clear()
 
 
-async def _lines(work: Work, making: "asyncio.Future[MadeView]", stopping: Callable[[], bool]) -> AsyncIterator[str]:
-    """How far the work is, and at last what came of it. Who stops reading ends the work."""
+async def _lines(
+    work: Work, making: "asyncio.Future[dict[str, Any]]", stopping: Callable[[], bool]
+) -> AsyncIterator[str]:
+    """How far the work is, what a model has written so far, and at last what came of it.
+
+    Who stops reading ends the work.
+    """
+    said = ""
     try:
         while not (await asyncio.wait({making}, timeout=STEP))[0]:
             if stopping():
                 work.wanted.clear()
-            yield json.dumps({"progress": {"done": work.done, "of": work.whole, "doing": work.doing}}) + "\n"
-        yield json.dumps({"view": _describe_view(making.result())}) + "\n"
+            told: dict[str, Any] = {"progress": {"done": work.done, "of": work.whole, "doing": work.doing}}
+            if work.said != said:
+                told["text"] = said = work.said
+            yield json.dumps(told) + "\n"
+        yield json.dumps(making.result()) + "\n"
     except BadInput as error:
         yield json.dumps({"error": str(error)}) + "\n"
     except Cancelled:
         yield json.dumps({"error": "This work was stopped."}) + "\n"
     except Exception:
-        log.exception("A view failed.")  # the answer has begun: its last line is where this can be said
+        log.exception("Long work failed.")  # the response has begun: its last line is where this can be said
         yield json.dumps({"error": MISTAKE}) + "\n"
     finally:
         work.wanted.clear()
@@ -358,52 +399,3 @@ def _figure(view: View, kind: str) -> bytes:
 
 def _attachment(content: bytes, kind: str, name: str) -> Response:
     return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
-
-
-# The Python that makes what is on the screen.
-
-
-def python_of(entry: Entry, view: View, state: Mapping[str, Any], by: Level) -> str:
-    """A few lines that end in a view with the same things selected."""
-    chosen = {name: value for name, value in state.items() if name in view.state and value != view.state[name]}
-    selecting = "".join(f", {name}={value!r}" for name, value in chosen.items()).lstrip(", ")
-    last = f"view = {_call_of(entry, view, by)}" + (f".selecting({selecting})" if selecting else "")
-    return "\n".join(
-        ["import attnscope", "", *_lines_before(entry, view, by), last, f'view.save("{view.name}.html")', ""]
-    )
-
-
-def _lines_before(entry: Entry, view: View, by: Level) -> list[str]:
-    if entry.survey is not None:
-        return ['survey = attnscope.Survey.load("FOLDER")  # the folder that was opened']
-    if entry.model_name is None:
-        return ['record = attnscope.AttentionRecord.load("FILE.safetensors")  # the file that was opened']
-    lines = [f"model = attnscope.load({entry.model_name!r})"]
-    cut = ", truncate=True" * entry.truncate
-    if view.name == "neuron":
-        return [*lines, f"record = model.record({entry.text!r}, queries_and_keys=True{cut})"]
-    if view.name != "scores":
-        return [*lines, f"record = model.record({entry.text!r}{cut})"]
-    options: dict[str, Any] = {
-        "methods": [method["name"] for method in view.payload["methods"]],
-        **({} if entry.target is None else {"target": entry.target}),
-        **({} if entry.against is None else {"against": entry.against}),
-        "by": by,
-    }
-    asked = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    return [*lines, f"explained = attnscope.explain(model, {entry.text!r}, {asked}{cut})"]
-
-
-def _call_of(entry: Entry, view: View, by: Level) -> str:
-    if view.name == "survey":
-        return "survey.view()"
-    if view.name == "scores":
-        layout = ', layout="text"' if by == "sentence" else ""
-        if entry.model_name is None:
-            return "attnscope.views.scores(attnscope.compare(record), record=record)"
-        return f"attnscope.views.scores(explained.comparison, record=explained.record{layout})"
-    if view.name == "flow" and entry.record is not None and len(view.payload["computed"]["sources"]):
-        sources = view.payload["computed"]["sources"]
-        if len(sources) < len(entry.record.query_tokens):
-            return f"attnscope.views.flow(record, {sources!r}, queries={sources!r})"
-    return f"attnscope.views.{view.name}(record)"

@@ -32,6 +32,8 @@ class Work:
     doing: str = ""
     done: int = 0
     whole: int = 0
+    said: str = ""
+    """What a model has written so far."""
 
     def __post_init__(self) -> None:
         self.wanted.set()

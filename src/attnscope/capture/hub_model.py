@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from ..errors import BadInput
-from ..progress import tell
+from ..progress import tell, tell_text
 from ..record.attention import Stack
 from .answers import distribution, position_read, prediction_of, probabilities_of
 from .encoding import Encoded, Passage, encode_ids, pad_rows
@@ -268,14 +268,15 @@ def checked_generation(options: Mapping[str, Any], seed: int | None) -> dict[str
 
 
 class Told(StoppingCriteria):
-    """What stops nothing, and tells after each token how far the text is."""
+    """What stops nothing, and tells after each token how far the text is, and what it is."""
 
-    def __init__(self, read: int, most: int) -> None:
-        self.read, self.most = read, most
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, read: int, most: int) -> None:
+        self.tokenizer, self.read, self.most = tokenizer, read, most
 
     def __call__(self, input_ids: Tensor, _scores: Any, **_: Any) -> Tensor:
         """Not one of these sequences is at its end."""
         tell(input_ids.shape[1] - self.read, self.most)
+        tell_text(lambda: str(self.tokenizer.decode(input_ids[0, self.read :].tolist(), skip_special_tokens=True)))
         return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
 
@@ -296,7 +297,7 @@ def generate(
             " lower max_new_tokens."
         )
     known = _ends(reader)
-    told: dict[str, Any] = {"stopping_criteria": StoppingCriteriaList([Told(read, max_new_tokens)])}
+    told: dict[str, Any] = {"stopping_criteria": StoppingCriteriaList([Told(reader.tokenizer, read, max_new_tokens)])}
     if not set(ends) <= known and "eos_token_id" not in options:
         told["eos_token_id"] = sorted({*ends, *known})
     written = _sequences(reader, [source], max_new_tokens, {**options, **told})[0]

@@ -12,7 +12,10 @@ from .answering import AsJson, say
 
 if TYPE_CHECKING:
     from ..attribution.answer import Answer
+    from ..views import View
 
+PAGES = {".html", ".htm"}
+SHOWN_AS = {*PAGES, ".pdf", ".png", ".svg"}
 SHOWN = 8
 """Segments that are printed for each answer; JSON has them all."""
 LONGEST_NAME = 60
@@ -45,6 +48,10 @@ def answer(
     ] = True,
     max_new_tokens: Annotated[int | None, typer.Option(help="How long the answer may become.")] = None,
     seed: Annotated[int | None, typer.Option(help="Draw the answer at random, by this seed.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Show it: a page (.html), or a figure (.svg, .pdf, .png) of a single answer."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a model, or take what was answered, and show which documents and sentences the answer came from.
@@ -59,20 +66,46 @@ def answer(
         raise BadInput("Nothing is asked: give --question, or --answers with a file of finished answers.")
     if answers is not None and (asked or wishes):
         raise BadInput("--answers says itself what was asked and answered: leave the options of a single answer out.")
+    if out is not None and (
+        out.suffix.lower() not in PAGES if answers is not None else out.suffix.lower() not in SHOWN_AS
+    ):
+        kinds = ".html" if answers is not None else ", ".join(sorted(SHOWN_AS))
+        raise BadInput(f"What is shown here is saved as {kinds}, but {out.name} ends in {out.suffix or 'no suffix'}.")
     with working(f"Loading {model}"):
         from ..answering import Finished, answers_of, finished_answers
         from ..capture import load
 
         lines = [Finished(asked, "")] if answers is None else list(finished_answers(answers))
         loaded = load(model)
-    told = []
+    told, views = [], []
     with working("Answering"):
         for line, found in zip(lines, answers_of(loaded, lines, **wishes), strict=True):
             told.append({"id": line.name, **_told(found, methods or ["rollout"], by, span, drops)})
+            if out is not None:
+                views.append(_view(found, methods or ["rollout"], by, drops))
             if not as_json:
                 say(_in_words(told[-1]))
+        if out is not None:
+            _write(out, views)
     if as_json:
         say(json.dumps(told[0] if answers is None else told))
+
+
+def _view(found: "Answer", methods: list[str], by: str, drops: bool) -> "View":
+    """The answer beside its documents."""
+    from ..views import answer as shown
+
+    return shown(found, methods=methods, by=by, drops="document" if drops and "document" in found.kinds else None)
+
+
+def _write(out: Path, views: "list[View]") -> None:
+    """One answer as a page or a figure, several as one page."""
+    from ..views import write_page
+
+    if len(views) == 1:
+        views[0].save(out)
+    else:
+        write_page(out, views, f"{len(views)} answers")
 
 
 def _told(found: "Answer", methods: list[str], by: str, span: str | None, drops: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .answer import answer as answer
 from .flow import flow as flow
 from .head import head as head
 from .image import image as image
@@ -16,6 +17,7 @@ from .tracing import tracing as tracing
 from .view import View as View
 
 VIEWS: dict[str, Callable[..., View]] = {
+    "answer": answer,
     "flow": flow,
     "head": head,
     "image": image,

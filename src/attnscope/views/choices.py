@@ -34,7 +34,9 @@ KEPT: Mapping[str, Kept] = {
     "step": Kept("number", optional=True),
     **dict.fromkeys(("words", "special", "root", "lines", "enlarged", "folded"), Kept("switch")),
     **dict.fromkeys(("threshold", "opacity"), Kept("share")),
-    **dict.fromkeys(("between", "order", "scale", "layout", "reference", "statistic", "measure"), Kept("text")),
+    **dict.fromkeys(
+        ("between", "order", "scale", "layout", "reference", "statistic", "measure", "method"), Kept("text")
+    ),
     "role": Kept("text", optional=True),
     **dict.fromkeys(("methods", "names", "label"), Kept("texts", optional=True)),
     **dict.fromkeys(("sort_layers", "sort_heads"), Kept("sorting", optional=True, of="model")),

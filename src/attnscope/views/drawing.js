@@ -127,6 +127,16 @@ export function shareOf(score, { start, end }) {
 /** Whether a score lies outside its scale: a special token or a sink. @param {number} score @param {Scale} scale */
 export const isBeyond = (score, { start, end }) => Math.abs(score) > end * (1 + 1e-9) || (start > 0 && score < start * (1 - 1e-9));
 
+/** The colour of a score as a share of the end of its scale: from 0, or where it is signed from −1.
+ * @param {Palette} palette @param {boolean} signed @param {boolean} root */
+export function groundOf(palette, signed, root) {
+  const scale = signed ? palette.diverging : palette.sequential;
+  return (share) => {
+    const inked = root ? Math.sign(share) * Math.sqrt(Math.abs(share)) : share;
+    return scale[Math.round((signed ? (1 + inked) / 2 : Math.min(Math.max(inked, 0), 1)) * (scale.length - 1))];
+  };
+}
+
 /** A number as exact as its error allows (two digits of it), or with four digits where no error is known.
  * @param {number} value @param {number} [error] */
 export function written(value, error = NaN) {

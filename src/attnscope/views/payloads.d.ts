@@ -155,6 +155,21 @@ interface ImagePayload {
   methods: ImageMethod[];
 }
 
+/** The answer token by token, and what was read for it passage by passage (answer_scene.py). */
+interface AnswerPayload {
+  tokens: string[];
+  words: number[][];
+  probabilities: number[];
+  parts: { name: string; kind: "document" | "question" | "turn" | "answer" | "marker" }[];
+  passages: { text: string; part: number }[];
+  /** The passages that words are coloured by where none is chosen. */
+  context: number[];
+  methods: { name: string; signed: boolean; warnings: string[] }[];
+  notes: string[];
+  drops: boolean;
+  dropOfAll: boolean;
+}
+
 interface SurveyStatistic {
   name: string;
   title: string;

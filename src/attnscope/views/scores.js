@@ -1,9 +1,9 @@
 // The scores view: the text on the colour of each method's scores, methods side by side, and how far they agree.
 
-import { colours, drawRamp, element, isBeyond, percent, scaleOf, sharp } from "./drawing.js";
+import { colours, drawRamp, element, groundOf, isBeyond, percent, scaleOf, sharp } from "./drawing.js";
 import { Frame, quietControl, wordsControl } from "./frame.js";
 import { LONG_TEXT, ScoresDocument } from "./text_document.js";
-import { ScoreMaps, ScoreRows, groundOf, rankAgreement, rankOf } from "./scores_rows.js";
+import { ScoreMaps, ScoreRows, rankAgreement, rankOf } from "./scores_rows.js";
 import { loudest, placesHolding, unitsOf } from "./units.js";
 
 // ---- What the scores view says: numbers and tokens in a sentence, what is shown, what is not, and as a table.

@@ -1,6 +1,6 @@
 // The rows of the scores view: the text that asks, then the text once for each method on the colour of its scores.
 
-import { element, inkOn, isBeyond, shareOf, short } from "./drawing.js";
+import { element, groundOf, inkOn, isBeyond, shareOf, short } from "./drawing.js";
 import { passFocus, stepOf, tokenButton } from "./units.js";
 import { Recent, blob, fromHalves } from "./weights.js";
 
@@ -96,16 +96,6 @@ export function rankAgreement(first, second) {
 
 /** The place of a value among others, 1 for the highest. @param {number} value @param {number[]} values */
 export const rankOf = (value, values) => 1 + values.filter((other) => other > value).length;
-
-/** The colour of a score as a share of the end of its scale: from 0, or where it is signed from −1.
- * @param {Palette} palette @param {boolean} signed @param {boolean} root */
-export function groundOf(palette, signed, root) {
-  const scale = signed ? palette.diverging : palette.sequential;
-  return (share) => {
-    const inked = root ? Math.sign(share) * Math.sqrt(Math.abs(share)) : share;
-    return scale[Math.round((signed ? (1 + inked) / 2 : Math.min(Math.max(inked, 0), 1)) * (scale.length - 1))];
-  };
-}
 
 /** Rows of methods, tokens as columns or as running text. */
 export class ScoreRows {

@@ -1,7 +1,7 @@
 // The scores of a long text: a document of which only the lines in sight are made, beside a strip of the whole text for each method.
 
-import { element, inkOn, isBeyond, shareOf, sharp, thousands } from "./drawing.js";
-import { ending, groundOf } from "./scores_rows.js";
+import { element, groundOf, inkOn, isBeyond, shareOf, sharp, thousands } from "./drawing.js";
+import { ending } from "./scores_rows.js";
 import { stepOf, tokenButton } from "./units.js";
 
 /** Texts of more units than this are documents: a button for every token under every method would take seconds. */

@@ -106,7 +106,9 @@ function watchDrops() {
 
 try {
   here = await start();
-  bar.append(inStepLabel, compare, link);
+  // a server without a model that writes has nothing to ask
+  const chat = here.models.some(({ writes }) => writes) ? [element("a", { href: "/chat" }, "Ask about documents")] : [];
+  bar.append(...chat, inStepLabel, compare, link);
   watchDrops();
   restore();
   addEventListener("hashchange", restore);

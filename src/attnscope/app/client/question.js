@@ -38,8 +38,8 @@ export class Methods {
   }
 
   /** Ticks the methods that are asked of a text, and says why others are off.
-   * @param {string[]} chosen @param {{usual: string[], hasModel: boolean}} text `usual`: those it is asked by itself; others are slow */
-  show(chosen, { usual, hasModel }) {
+   * @param {string[]} chosen @param {{usual: string[], hasModel: boolean, because?: string}} text `usual`: those it is asked by itself; others are slow */
+  show(chosen, { usual, hasModel, because = ", because this text is long" }) {
     let isLong = false;
     for (const { name, needs, box, why, label } of this.boxes) {
       const lacking = needs === "model" && !hasModel;
@@ -50,7 +50,7 @@ export class Methods {
       label.classList.toggle("lacking", lacking);
       why.textContent = lacking ? ` ${WITHOUT_MODEL}` : slow ? " slow" : "";
     }
-    const off = isLong ? " · slow ones are off at first, because this text is long" : "";
+    const off = isLong ? ` · slow ones are off at first${because}` : "";
     this.summary.replaceChildren(
       "Methods ",
       element("span", { className: "quiet" }, `${this.chosen.length} of ${this.boxes.length}${off}`),

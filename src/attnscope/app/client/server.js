@@ -63,7 +63,7 @@ export async function arrayOf(id, name) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** Makes a view; `tell` hears how far it is. @param {{text: string, view: string, methods: string[] | null, by: string, queries: number[] | null}} asked
+/** Makes a view; `tell` hears how far it is. @param {{text: string, view: string, methods: string[] | null, by: string, queries: number[] | null, drops?: string | null}} asked
  * @param {AbortSignal} signal @param {(progress: {done: number, of: number, doing: string}) => void} tell */
 export async function makeView(asked, signal, tell) {
   const response = await answered("/api/views", asJson(asked, signal));
@@ -71,6 +71,20 @@ export async function makeView(asked, signal, tell) {
     if (line.progress) tell(line.progress);
     else if (line.view) return line.view;
     else if (line.error) throw new Refused(line.error, line.status ?? 400);
+  }
+  throw new Refused(CUT_SHORT, 0);
+}
+
+/** Asks a question about documents; `tell` hears how far the answer is, `show` its text as it is written.
+ * @param {import("/client/chat_link.js").Asked} asked @param {AbortSignal} signal @param {(progress: {done: number, of: number, doing: string}) => void} tell
+ * @param {(text: string) => void} show */
+export async function askForAnswer(asked, signal, tell, show) {
+  const response = await answered("/api/answers", asJson(asked, signal));
+  for await (const line of linesOf(response.body)) {
+    if (line.progress) tell(line.progress);
+    if (line.text !== undefined) show(line.text);
+    if (line.answer) return line.answer;
+    if (line.error) throw new Refused(line.error, line.status ?? 400);
   }
   throw new Refused(CUT_SHORT, 0);
 }

@@ -61,7 +61,7 @@ export class Tabs {
   }
 }
 
-/** @typedef {{methods: string[] | null, by: import("/client/explaining.js").Level, queries: number[] | null, said: unknown}} Wish what a view is to be made of, and what a link says was chosen */
+/** @typedef {{methods: string[] | null, by: import("/client/explaining.js").Level, queries: number[] | null, drops?: string | null, said: unknown}} Wish what a view is to be made of, and what a link says was chosen */
 
 /** Holds the views of a text, one of them in sight. */
 export class Stage {
@@ -115,7 +115,7 @@ export class Stage {
   async make(text, name, wish) {
     const held = this.#panels.get(name);
     this.#trouble(name);
-    const asked = { text, view: name, methods: wish.methods, by: wish.by, queries: wish.queries };
+    const asked = { text, view: name, methods: wish.methods, by: wish.by, queries: wish.queries, drops: wish.drops ?? null };
     let made;
     try {
       made = await this.working.run(
