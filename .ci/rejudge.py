@@ -8,7 +8,7 @@ figures that can be drawn from the tables are drawn anew; all else stays as it i
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,16 +146,22 @@ def of_abnar2020(tables: Tables) -> AbnarEvidence:
     return AbnarEvidence(tables, missing, runs=runs, sentiment="Single sentences are not kept.")
 
 
+SIZES = re.compile(r"\| (?:data|corpus) \| .*?([\d,]+) texts read, ([\d,]+) tokens")
+"""Texts and tokens in the first lines of a report on a survey."""
+
+
 def of_vig2019(tables: Tables) -> Survey:
-    """The whole survey of heads and layers, but for its exemplars."""
+    """The whole survey of heads and layers, but for its exemplars and its sizes, which its report has."""
     heads = tables["heads"]
 
     def one(name: str, **columns: Any) -> pd.DataFrame:
         error = heads.get(f"{name}_error", float("nan"))
         return heads[["layer", "head"]].assign(value=heads[name], error=error, **columns)
 
-    card = {"layers": 30, "heads": 9, "sentences": 3_827, "tokens": 55_528, "null": "first"}
-    rows = heads["rows_share"] * (card["tokens"] - card["sentences"])
+    texts, tokens = (int(tables["sizes"][name].iloc[0]) for name in ("texts", "tokens"))
+    counts = {"layers": heads["layer"].nunique(), "heads": heads["head"].nunique()}
+    card = {**counts, "sentences": texts, "tokens": tokens, "null": "first"}
+    rows = heads["rows_share"] * (tokens - texts)
     types = tables["dependency_type_by_layer"]
     found = {
         "null_attention": one("null_attention"),
@@ -229,23 +235,9 @@ def judge_again(paper: str, evidence: Any, kept: dict[str, Claim]) -> tuple[list
             found = replace(found, note=found.note if told else f"{NOT_RUN}. {found.note}")
         elif found.here == NOTHING and old is not None and old.here != NOTHING:
             stand += 1
-            found = replace(found, here=in_percent(rule.id, old.here), holds=old.holds, note=old.note)
+            found = replace(found, here=old.here, holds=old.holds, note=old.note)
         claims.append(found)
     return claims, stand
-
-
-def in_percent(name: str, here: str) -> str:
-    """What a run of sun2020 found of pairs of words, in the unit of its table: 0.75 (p 1e-9) is 75% (p 1e-9)."""
-
-    def percent(found: re.Match[str]) -> str:
-        return f"{float(found[1]):.{max(len(found[1].partition('.')[2]) - 2, 0)}%}"
-
-    number = r"(?<![\w.])([01]\.\d{2,3})"
-    if name == "penalty-closes-gap-without-accuracy-loss":
-        return re.sub(number + r"(?=[,;]|$)", percent, here)
-    if name == "relative-weight-outlier":
-        return re.sub(r"weights ([\d., ]+), polar", lambda m: f"weights {re.sub(number, percent, m[1])}, polar", here)
-    return re.sub(number + r"(?= \(p | by (?:score|weight))", percent, here) if "above" in here else here
 
 
 def replaced(report: str, heading: str, blocks: list[Block]) -> str:
@@ -283,12 +275,12 @@ def redrawn(report: str, folder: Path, figure: Figure) -> str:
 # Comparisons of several runs, whose tables are not kept: their figures stand in the comparison itself.
 
 
-RUN_OF_THE_REPORT = "SmolLM2, EWT"
-"""The run in a comparison whose tables are kept: those of the paper's own page."""
+REPORTED = {"SmolLM2, wikitext-2": REPRODUCTIONS / "vig2019", "SmolLM2, EWT": REPRODUCTIONS / "vig2019" / "ewt"}
+"""The runs in a comparison whose tables are kept, each with a report of its own."""
 OLDER = "The rule has changed since, and the tables of this run are not kept."
 
 
-def compare_again(folder: Path, of_report: Sequence[Claim]) -> None:
+def compare_again(folder: Path) -> None:
     """Read each run's figures in a comparison, take the verdicts away that today's rules do not give, and compare."""
     report = (folder / REPORT).read_text(encoding="utf-8")
     rules = {rule.id: rule for rule in EXPERIMENTS["vig2019"].rules}
@@ -309,8 +301,8 @@ def compare_again(folder: Path, of_report: Sequence[Claim]) -> None:
             if said != rule.statement and here != NOTHING:
                 found = replace(found, holds=None, note=f"{OLDER} {note}".strip())
             runs.setdefault(run, []).append(found)
-    if RUN_OF_THE_REPORT in runs:
-        runs[RUN_OF_THE_REPORT] = list(of_report)
+    for run in runs.keys() & REPORTED.keys():
+        runs[run] = list(read_claims(REPORTED[run]))
     links = [_cells(line)[2] for line in report.split("## Which claims")[0].splitlines() if line.startswith("| ")][2:]
     figures = re.search(r"\n\n(!\[.*?)\n## The figures\n", report, re.DOTALL)
     with tempfile.TemporaryDirectory() as temporary:
@@ -334,37 +326,53 @@ def _cells(line: str) -> list[str]:
     return [re.sub(r"\\(.)", r"\1", cell).strip() for cell in cells]
 
 
+def _in_short(claim: Claim) -> tuple[object, ...]:
+    """What a claim says and comes to, without the last digits of its effect, which tables do not have."""
+    return (claim.id, claim.statement, claim.paper, claim.here, claim.holds, claim.note, claim.kind, claim.post_hoc)
+
+
+FOLDERS = [*((paper, REPRODUCTIONS / paper) for paper in PAPERS), ("vig2019", REPORTED["SmolLM2, EWT"])]
+
+
 def main() -> None:
-    """All five, and the two comparisons of vig2019."""
-    for paper, (evidence_of, drawn_of) in PAPERS.items():
-        folder = REPRODUCTIONS / paper
-        tables = {path.stem: pd.read_csv(path) for path in sorted((folder / "tables").glob("*.csv"))}
-        evidence = evidence_of(tables)
-        kept = {claim.id: claim for claim in read_claims(folder)}
-        claims, stand = judge_again(paper, evidence, kept)
-        report = (folder / REPORT).read_text(encoding="utf-8")
-        how = (
-            "These verdicts were given anew from the tables beside this report, by the rules as they stand today; "
-            f"{stand} claims on single words or sentences, which the tables do not have, keep what the run found."
-            if stand
-            else "These verdicts were given anew from the tables beside this report, by the rules as they stand today."
-        )
-        report = replaced(report, "What holds", [*claims_blocks(claims), Paragraph(how)])
-        report = replaced(report, "The claims one by one", details_blocks(claims))
-        if paper == "snell2021":  # whose tables tell all of it
-            report = with_facts(report, snell_facts("cpu", tuple(EXPERIMENTS[paper].stages), evidence))
-        for block in drawn_of(evidence):
-            if isinstance(block, Figure):
-                report = redrawn(report, folder, block)
-        (folder / REPORT).write_text(report, encoding="utf-8")
-        (folder / "claims.json").write_text(claims_json(claims), encoding="utf-8")
-        changed = [(claim.id, kept[claim.id].holds, claim.holds) for claim in claims if claim.id in kept]
-        for name, before, after in changed:
-            if before is not after:
-                print(f"{paper} {name}: {before} -> {after}")
-    of_report = read_claims(REPRODUCTIONS / "vig2019")
+    """All reports, and the two comparisons of vig2019."""
+    for paper, folder in FOLDERS:
+        rejudge(paper, folder)
     for name in ("comparison", "genres"):
-        compare_again(REPRODUCTIONS / "vig2019" / name, of_report)
+        compare_again(REPRODUCTIONS / "vig2019" / name)
+
+
+def rejudge(paper: str, folder: Path) -> None:
+    """One report, its claims and its figures."""
+    evidence_of, drawn_of = PAPERS[paper]
+    report = (folder / REPORT).read_text(encoding="utf-8")
+    tables = {path.stem: pd.read_csv(path) for path in sorted((folder / "tables").glob("*.csv"))}
+    if sizes := SIZES.search(report):
+        texts, tokens = (int(number.replace(",", "")) for number in sizes.groups())
+        tables["sizes"] = pd.DataFrame({"texts": [texts], "tokens": [tokens]})
+    evidence = evidence_of(tables)
+    kept = {claim.id: claim for claim in read_claims(folder)}
+    claims, stand = judge_again(paper, evidence, kept)
+    if [_in_short(claim) for claim in claims] == [_in_short(claim) for claim in kept.values()]:
+        return  # the report stays as its run wrote it
+    how = (
+        "These verdicts were given anew from the tables beside this report, by the rules as they stand today; "
+        f"{stand} claims on single words or sentences, which the tables do not have, keep what the run found."
+        if stand
+        else "These verdicts were given anew from the tables beside this report, by the rules as they stand today."
+    )
+    report = replaced(report, "What holds", [*claims_blocks(claims), Paragraph(how)])
+    report = replaced(report, "The claims one by one", details_blocks(claims))
+    if paper == "snell2021":  # whose tables tell all of it
+        report = with_facts(report, snell_facts("cpu", tuple(EXPERIMENTS[paper].stages), evidence))
+    for block in drawn_of(evidence):
+        if isinstance(block, Figure):
+            report = redrawn(report, folder, block)
+    (folder / REPORT).write_text(report, encoding="utf-8")
+    (folder / "claims.json").write_text(claims_json(claims), encoding="utf-8")
+    for claim in claims:
+        if claim.id in kept and kept[claim.id].holds is not claim.holds:
+            print(f"{folder.name} {claim.id}: {kept[claim.id].holds} -> {claim.holds}")
 
 
 if __name__ == "__main__":

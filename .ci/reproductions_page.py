@@ -54,7 +54,7 @@ def of_vig2019() -> Plot:
     with drawn_figure(PAGE, HIGH) as figure:
         left, right = figure.subplots(1, 2)
         near = links[links["distance"] <= 18]
-        left.plot(near["distance"], near["value"], color=BLUE, label="here, EWT")
+        left.plot(near["distance"], near["value"], color=BLUE, label="here, wikitext-2")
         left.plot(list(CURVE), list(CURVE.values()), "s", color=ORANGE, label="paper, Wikipedia")
         left.set(title="two tokens are linked", xlabel="distance", ylabel="share of pairs", ylim=(0, None))
         left.set_xticks([1, 5, 10, 15])

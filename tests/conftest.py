@@ -1,5 +1,6 @@
 """The environment of every test, and the fixtures that more than one folder uses."""
 
+import atexit
 import dataclasses
 import functools
 import gc
@@ -10,7 +11,7 @@ import logging
 import os
 import sys
 import warnings
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
@@ -18,7 +19,7 @@ from typing import Any
 
 import jaxtyping
 import pytest
-from hypothesis import HealthCheck, currently_in_test_context, settings
+from hypothesis import HealthCheck, settings
 
 # Read by the libraries when they are imported, so set before any test is.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -39,17 +40,31 @@ settings.load_profile("attnscope")
 
 CHECKED_CALLS = 20
 """Of every function, so many calls are checked against its types and shapes in each file of tests."""
-_calls: Counter[CodeType] = Counter()
+_calls: defaultdict[CodeType, list[int]] = defaultdict(lambda: [0])
+"""How many; what checks a function holds its list, because to look a code up takes as long as many a call."""
+_draws = False
+"""Whether the test that runs is one of Hypothesis."""
 _check_every_call = jaxtyping.jaxtyped
 
 
-def is_enough(code: CodeType) -> bool:
+def is_enough(calls: list[int]) -> bool:
     """Whether calls of this function need no more checking.
 
     Within a test of Hypothesis all are checked: beartype looks at items by chance, and what is drawn there must be the
     same whenever an example is tried again.
     """
-    return _calls[code] >= CHECKED_CALLS and not currently_in_test_context()
+    return calls[0] >= CHECKED_CALLS and not _draws
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Say whether the test draws its examples: to ask Hypothesis at every call takes longer than many a call."""
+    global _draws  # noqa: PLW0603 - read at every call
+    _draws = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    try:
+        return (yield)
+    finally:
+        _draws = False
 
 
 def check_first_calls(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -66,17 +81,17 @@ def check_first_calls(*, typechecker: Callable[[Any], Any]) -> Callable[[Any], A
         # what is asked for its kind (by Starlette, by contextlib) keeps the wrapper of jaxtyping
         if not inspect.isfunction(defined) or inspect.iscoroutinefunction(defined):
             return _check_every_call(typechecker=typechecker)(defined)
-        code = defined.__code__
-        if is_enough(code):  # defined within a function that is called often
+        calls = _calls[defined.__code__]
+        if is_enough(calls):  # defined within a function that is called often
             return defined
         checking: Callable[..., Any] | None = None
 
         @functools.wraps(defined)
         def call(*arguments: Any, **options: Any) -> Any:
             nonlocal checking
-            if is_enough(code):
+            if is_enough(calls):
                 return defined(*arguments, **options)
-            _calls[code] += 1
+            calls[0] += 1
             if checking is None:  # most functions are never called in a file: what checks them is made at need
                 checking = _check_every_call(typechecker=typechecker)(defined)
             return checking(*arguments, **options)
@@ -91,7 +106,8 @@ jaxtyping.jaxtyped = check_first_calls
 
 @pytest.fixture(scope="module", autouse=True)
 def _each_file_checks_anew() -> None:
-    _calls.clear()
+    for calls in _calls.values():
+        calls[0] = 0
 
 
 TOO_BUSY = "timed out during startup"
@@ -108,6 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return  # this process only gives out the work
     gc.disable()  # imports make a million objects that stay: to look for garbage among them takes seconds
+    atexit.register(gc.freeze)  # and so it does at the end
     for library in LIBRARIES:
         importlib.import_module(library)
 

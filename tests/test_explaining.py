@@ -81,7 +81,7 @@ def test_another_outcome_with_signs_is_the_first_turned_round(model):
     torch.testing.assert_close(singular, -plural, atol=1e-5, rtol=0)
     assert singular.max() > 0.1
     text = printed(found["plural"])
-    assert "Explained is why 'plural', which has" in text
+    assert "Explained: why 'plural' (< 0.1 %)." in text
     assert "Below zero in blank_out" in text
     assert found["plural"].to_dict()["target"] == "plural"
     with pytest.raises(attnscope.BadInput, match="no outcome 'neither' here: choose"):

@@ -366,7 +366,8 @@ print(json.dumps({name: stream.getvalue() for name, stream in printed.items()}))
 def added(tmp_path_factory):
     """For each addition to a copy of the package, where it was made and what its code printed."""
     place = tmp_path_factory.mktemp("extended")
-    shutil.copytree(PACKAGE, place / "attnscope", ignore=shutil.ignore_patterns("__pycache__"))
+    # with what Python and numba have compiled, which takes ten seconds; but not what others are about to write there
+    shutil.copytree(PACKAGE, place / "attnscope", ignore=shutil.ignore_patterns("*.opt-*", "*.pyc.*", "*.tmp.*"))
     made = {name: add(place / "attnscope") for name, add in ADDITIONS.items()}
     codes = json.dumps({name: code for name, (_, code) in made.items()})
     path = os.pathsep.join([str(place), str(ROOT / "docs")])  # the docs' hook is tried too

@@ -12,9 +12,9 @@ import torch
 from attnscope import AttentionRecord, BadInput, Trust, load
 from attnscope.attribution import Comparison, raw
 from attnscope.explaining import Explanation, explain
+from attnscope.numerals import percent
 from attnscope.report import page as page_module
 from attnscope.report import report_html, write_report
-from attnscope.report.answer import percent
 
 VOID = {"meta", "input", "br"}
 
@@ -137,7 +137,7 @@ def test_an_explanation_brings_what_the_model_itself_says():
     page = Page(report_html(explanation, trust=trust_table(raw=0.2, rollout=0.7)))
     assert "By blank-out these words carried it most: “key”" in page.text
     assert "Of the others rollout comes closest on this model (rank agreement 0.70)" in page.text
-    assert [method["name"] for method in page.payloads()[0]["payload"]["methods"]] == ["raw", "rollout", "blank_out"]
+    assert [method["name"] for method in page.payloads()[0]["payload"]["methods"]] == ["blank_out", "raw", "rollout"]
 
 
 def test_a_text_whose_weights_do_not_fit_has_its_page(monkeypatch):
@@ -406,5 +406,14 @@ def test_headlines_are_in_words_and_list_no_zeros(record):
 def test_a_report_on_words_and_another_outcome():
     explanation = explain(load("demo"), "the key to the cabinets", ["raw", "blank_out"], by="word", target="plural")
     page = Page(report_html(explanation))
-    assert "Explained is why plural, which has" in page.text
+    assert "Explained: why plural (< 0.1 %)" in page.text
     assert page.payloads()[0]["payload"]["keys"]["texts"][1:-1] == ["the", "key", "to", "the", "cabinets"]
+
+
+def test_the_page_of_the_quick_methods_does_without_the_heads_that_will_be_drawn_anew(record):
+    quick = Explanation(record, Comparison((raw(record),)), to_come=("blank_out",))
+    first, last = report_html(quick), report_html(replace(quick, to_come=()))
+    said = "They are drawn when the slow methods have answered."
+    assert said in first
+    assert said not in last
+    assert len(Page(first).payloads()) == len(Page(last).payloads()) - 1

@@ -28,7 +28,7 @@ STOPPED = {
 }
 # Each command in a child of one process: it is enough to import torch once.
 SCRIPT = """
-import json, os, signal, sys, threading, time
+import gc, json, os, signal, sys, threading, time
 from pathlib import Path
 
 from attnscope import capture, cli, demo, evaluation, lab, reproduce, surveying
@@ -47,6 +47,7 @@ def stop_when_a_shard_is_kept():
     stop()
 
 
+gc.freeze()  # no child looks for garbage among what was imported, and so none copies it
 codes = {}
 for name, (command, moment, _) in json.loads(sys.argv[1]).items():
     Path(name).mkdir()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import views as views
     from .answering import answer as answer
+    from .answering import trust_answers as trust_answers
     from .attribution import METHODS as METHODS
     from .attribution import Answer as Answer
     from .attribution import Comparison as Comparison
@@ -98,6 +99,7 @@ _HOME = {
     "rollout": "attribution",
     "survey": "surveying",
     "trust": "evaluation",
+    "trust_answers": "answering",
     "value_weighted": "attribution",
     "write_mistakes": "report",
     "write_report": "report",

@@ -1,6 +1,8 @@
 """The command line: parse, call one function, print. Whatever needs torch is imported inside its command."""
 
+import atexit
 import errno
+import gc
 import io
 import json
 import sys
@@ -31,7 +33,7 @@ from .commands.answering import (
     say,
 )
 from .errors import BadInput, WorkerDied, is_text
-from .progress import begin_log, methods_done, texts_done, working
+from .progress import begin_log, items_done, methods_done, texts_done, working
 
 
 class Commands(TyperGroup):
@@ -138,6 +140,8 @@ def explain(
 ) -> None:
     """Show which tokens a model used, by every method, with what each cannot say.
 
+    Of an encoder-decoder, each token that it writes is shown with the words of the source that rollout finds in it.
+
     Example: attnscope explain demo "the key to the cabinets" --methods rollout --methods blank_out
     """
     with working(f"Loading {model}"):
@@ -194,13 +198,17 @@ def trust(
         str,
         typer.Argument(
             help='A file (.txt with a text to a line; .jsonl, .tsv or .csv with "text"; .conllu; also .gz), a data set'
-            ' as survey takes it (imdb:test), or "demo".'
+            ' as survey takes it (imdb:test), or "demo". With a .jsonl of finished answers ("question", "documents",'
+            ' "answer") it is measured who finds what they rest on.'
         ),
     ],
     methods: Annotated[
         list[str] | None, typer.Option("--methods", help="A method to measure; may be given again. All by default.")
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Read only so many texts.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Of finished answers: what is ranked, document, sentence (by default) or word.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The folder that the table is kept in, also while it grows.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a measurement that was stopped.")] = False,
     as_json: AsJson = False,
@@ -212,12 +220,21 @@ def trust(
     with nullcontext() if out is None else resumable():
         with working(f"Loading {model}"):
             from . import evaluation
+            from .answering import holds_answers, trust_answers
             from .capture import load
 
-            texts = evaluation.read_texts(corpus, limit)
+            of_answers = holds_answers(corpus)
+            if by is not None and not of_answers:
+                raise BadInput("--by is for finished answers: texts are ranked by token.")
+            texts = [] if of_answers else evaluation.read_texts(corpus, limit)
             loaded = load(model)
-        with texts_done() as watch:
-            result = evaluation.trust(loaded, texts, methods, out=out, resume=resume, watch=watch)
+        if of_answers:
+            asked: dict[str, Any] = {"by": by or "sentence", "out": out, "resume": resume, "limit": limit}
+            with items_done("Answers") as answers_done:
+                result = trust_answers(loaded, corpus, methods, **asked, watch=answers_done)
+        else:
+            with texts_done() as watch:
+                result = evaluation.trust(loaded, texts, methods, out=out, resume=resume, watch=watch)
     if as_json:
         say(json.dumps(result.to_dict()))
         return
@@ -260,7 +277,13 @@ def bench(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line.
+
+    The libraries make a million objects that stay. To look for garbage among them takes a second while they are
+    imported, and more than another when the command is done.
+    """
+    gc.set_threshold(10_000)
+    atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a stream cannot write, as → in Latin-1, is spelled out
             stream.reconfigure(errors="backslashreplace")

@@ -2,22 +2,25 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from .attribution.blank_out import runs_kept
 from .attribution.choosing import every_method, has_sign, named_methods, score
 from .attribution.comparing import Comparison
 from .attribution.costs import predicted_seconds
 from .attribution.phrases import Phrase, phrases
+from .attribution.written import Written, written_from
 from .capture import Estimate, InstrumentedModel, load
 from .capture.memory import Rerun
 from .errors import BadInput
+from .numerals import percent
 from .progress import told_to
 from .record import AttentionRecord, TokenScores, readable
 from .record import Text as TextInput
@@ -32,8 +35,8 @@ BUDGET = 60.0
 """Seconds that slow methods may take on the command line unless more are allowed."""
 SLOW = 1.0
 """Seconds from which a method is slow."""
-PHRASE_RUNS = 2.5
-"""How many times as long as blank-out the search for phrases takes, about: words once more, pairs, and what grows."""
+PHRASE_RUNS = 1.5
+"""How many times as long as blank-out the search for phrases takes, about: pairs, and what grows."""
 LANGUAGE_TASKS = ("causal_lm", "masked_lm", "encoder_decoder")
 
 
@@ -49,6 +52,8 @@ class Explanation:
     """What has one score each."""
     to_come: tuple[str, ...] = ()
     """The slow methods that follow, where only the quick ones are shown so far."""
+    written: tuple[Written, ...] = ()
+    """Of what an encoder-decoder wrote, each token with the words of the source."""
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data, ready for JSON."""
@@ -64,6 +69,7 @@ class Explanation:
             "phrases": [
                 {"text": str(phrase), "change": phrase.change, "alone": phrase.alone} for phrase in self.phrases
             ],
+            "written": [one.to_dict() for one in self.written],
             "warnings": {method: sentences for method, sentences in said.items() if sentences},
             "left_out": dict(self.comparison.left_out),
         }
@@ -108,19 +114,22 @@ def explain(
 
     def show_quick(quick: Comparison, to_come: tuple[str, ...]) -> None:
         if show_first is not None and not asks_map:
-            show_first(Explanation(record, quick, by=by, to_come=to_come))
+            show_first(Explanation(record, quick, by=by, to_come=to_come, written=written))
 
+    asks_rollout = methods is None or "rollout" in methods
+    written = written_from(record, by) if asks_rollout and model.task == "encoder_decoder" and not asks_map else ()
     begun = time.perf_counter()
-    comparison, seconds = _compare(record, model, methods, level, options, budget, watch, show_quick)
-    if not asks_map:
-        lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
-        needed = PHRASE_RUNS * seconds.get("blank_out", 0.0)
-        spent = time.perf_counter() - begun
-        if lost and budget is not None and needed >= SLOW and spent + needed > budget:
-            left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
-            return Explanation(record, replace(comparison, left_out=left_out), by=by)
-        with _told_of(watch, "phrases"):
-            return Explanation(record, comparison, phrases(record, model, replacement) if lost else (), by)
+    with runs_kept():
+        comparison, seconds = _compare(record, model, methods, level, options, budget, watch, show_quick)
+        if not asks_map:
+            lost = any(scores.noise for scores in comparison.scores if scores.method == "blank_out")
+            needed, spent = PHRASE_RUNS * seconds.get("blank_out", 0.0), time.perf_counter() - begun
+            if lost and budget is not None and needed >= SLOW and spent + needed > budget:
+                left_out = {**comparison.left_out, "phrases": _too_long(needed, budget, 1.2 * (spent + needed))}
+                return Explanation(record, replace(comparison, left_out=left_out), by=by, written=written)
+            with _told_of(watch, "phrases"):
+                found = phrases(record, model, replacement) if lost else ()
+            return Explanation(record, comparison, found, by, written=written)
     asked = [_at(scores, record, query, layer) for scores in comparison.scores if scores.compute_row is not None]
     if not asked:
         raise BadInput("None of these methods has a map, so they cannot be asked about a query or layer: try rollout.")
@@ -176,11 +185,10 @@ def _compare(
     return _in_order(chosen, found, left_out), taken
 
 
-def _in_order(chosen: Iterable[str], found: Mapping[str, TokenScores], left_out: Mapping[str, str]) -> Comparison:
+def _in_order(chosen: Collection[str], found: Mapping[str, TokenScores], left_out: Mapping[str, str]) -> Comparison:
     """What was found and what was left out, in the order in which methods were chosen."""
-    names = list(chosen)
-    scores = tuple(found[name] for name in names if name in found)
-    return Comparison(scores, {name: left_out[name] for name in names if name in left_out})
+    scores = tuple(found[name] for name in chosen if name in found)
+    return Comparison(scores, {name: left_out[name] for name in chosen if name in left_out})
 
 
 def _told_of(watch: Watch | None, name: str) -> AbstractContextManager[None]:
@@ -205,8 +213,7 @@ def quantity_options(name: str, model: InstrumentedModel, record: AttentionRecor
 
 def _beyond(seconds: Mapping[str, float], budget: int | float) -> dict[str, str]:
     """The slow methods that the budget has no room for, the quicker ones first, and how to have them all the same."""
-    left_out = {}
-    spent = 0.0
+    left_out, spent = {}, 0.0
     for name, needed in sorted(seconds.items(), key=lambda item: item[1]):
         spent += needed
         if needed >= SLOW and spent > budget:
@@ -229,16 +236,24 @@ def record_with_everything(
     truncate: bool = False,
     against: str | None = None,
 ) -> AttentionRecord:
-    """A record with gradients and values, as far as this model gives them."""
+    """A record with gradients and values, and of all stacks, as far as this model gives them."""
     # without a head, the sum of what is read out is all there is
     outcome = "sum" if model.task == "encoder" and target is None else target
-    for values in (True, False):
+    ways = [(stack, values) for stack in dict.fromkeys((every_stack(model), None)) for values in (True, False)]
+    for stack, values in ways:
         try:
-            return model.record(text, gradients=True, target=outcome, against=against, values=values, truncate=truncate)
+            return model.record(
+                text, stack=stack, gradients=True, target=outcome, against=against, values=values, truncate=truncate
+            )
         except BadInput:
-            if not values and (target is not None or against is not None):
+            if (stack, values) == ways[-1] and (target is not None or against is not None):
                 raise
     return model.record(text, truncate=truncate)
+
+
+def every_stack(model: InstrumentedModel) -> Literal["all"] | None:
+    """What asks a model for all its stacks at once: of an encoder-decoder "all", else nothing."""
+    return "all" if "cross" in model.stacks else None
 
 
 def foretell(
@@ -250,7 +265,7 @@ def foretell(
     """
     chosen = every_method() if methods is None else named_methods(methods)
     tokens = len(model.tokens(text, truncate))
-    found = {"record": model.estimate(tokens, gradients=True, values=True)}
+    found = {"record": model.estimate(tokens, stack=every_stack(model), gradients=True, values=True)}
     return found | {name: model.estimate(tokens, method=name) for name in get_args(Rerun) if name in chosen}
 
 
@@ -268,6 +283,8 @@ def _at(scores: TokenScores, record: AttentionRecord, query: int | None, layer: 
 FOLLOW_ATTENTION = ("raw", "rollout", "flow", "layerwise_tracing", "effective", "value_weighted", "gradient_rollout")
 """Methods for which a token counts that attention goes to; the others ask what the answer would be without it."""
 WORDS_NAMED = 3
+TOKENS_WRITTEN = 40
+"""Of a long text that was written, so many tokens are shown with their words of the source."""
 LEAST_NAMED = 0.0005
 """A score that is smaller would be named as 0.000."""
 FEWEST_PLACES = 3
@@ -292,9 +309,9 @@ def explained_words(record: AttentionRecord) -> str:
     if outcome == record.prediction[0][0] and against is None:
         return ""
     chances = dict(record.prediction)
-    chance = f", which has {chances[outcome]:.1%}" if outcome in chances else ""
+    chance = f" ({percent(chances[outcome])})" if outcome in chances else ""
     rival = "" if against is None else f" and not {against!r}"
-    return f"Explained is why {outcome!r}{chance}{rival}."
+    return f"Explained: why {outcome!r}{chance}{rival}."
 
 
 def carried_words(
@@ -375,6 +392,7 @@ def show(console: Console, explanation: Explanation) -> None:
     console.print(f"  {carried_words(comparison, comparison.spokesman, explanation.by, record)}", highlight=False)
     if explanation.phrases:
         console.print(f"  {phrases_in_words(explanation.phrases)}", highlight=False)
+    _show_written(console, explanation.written)
     width = max(len(name) for name in comparison.methods)
     agreement = comparison.agreement[comparison.reference]
     rows = []
@@ -406,6 +424,17 @@ def show(console: Console, explanation: Explanation) -> None:
                 console.print(f"  {scores.method}: {warning.rstrip('.')}.", highlight=False)
     for name, why in comparison.left_out.items():
         console.print(f"  Left out: {name}. {why}", highlight=False)
+
+
+def _show_written(console: Console, written: Sequence[Written]) -> None:
+    """Print each token that an encoder-decoder wrote, with the words of the source it has most of."""
+    if written:
+        console.print("  What was written, and the words of the source that rollout finds most of in each:")
+    column = max((len(one.name) for one in written), default=0)
+    for one in written[:TOKENS_WRITTEN]:
+        console.print(f"    {one.name:<{column}}  ← {_largest(one.source)}", highlight=False, markup=False)
+    if len(written) > TOKENS_WRITTEN:
+        console.print(f"    and {len(written) - TOKENS_WRITTEN} more: --json has all.", highlight=False)
 
 
 def _show_prediction(console: Console, record: AttentionRecord) -> None:

@@ -17,3 +17,16 @@ def in_words(count: int | float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} TB"
+
+
+def percent(share: float) -> str:
+    """A share in per cent; nothing is rounded to certainty.
+
+    >>> percent(0.25), percent(0.99999), percent(1e-9)
+    ('25.0 %', '> 99.9 %', '< 0.1 %')
+    """
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return f"{100 * share:.1f} %"

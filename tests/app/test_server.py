@@ -113,7 +113,7 @@ def test_methods_are_those_that_are_asked_for_and_say_what_they_lack(client):
 
 
 def test_a_long_flow_tells_how_far_it_is_and_the_source_can_be_chosen(client, monkeypatch):
-    monkeypatch.setattr(sys.modules["attnscope.attribution.flow"], "PART_WORK", 1)
+    monkeypatch.setattr(sys.modules["attnscope.attribution.flow_graph"], "PART_WORK", 1)
     monkeypatch.setattr(server, "STEP", 0.001)
     text = " ".join(["the key to the cabinets"] * 11)
     lines = lines_of(client, read(client, text)["id"], "flow", queries=[7])

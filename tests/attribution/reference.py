@@ -138,6 +138,51 @@ def rollout_scores(
     return _array(readout) @ rollout_maps(weights, residual, start_layer, heads)[layer]
 
 
+class ThroughStacks(NamedTuple):
+    """What a position of the decoder has of the source, and of what the decoder had read."""
+
+    source: np.ndarray
+    """[layer, query, key]."""
+    prefix: np.ndarray
+    """[layer, query, query]."""
+
+
+def mixed_state(attention, attended, own, residual: float) -> np.ndarray:
+    """A state behind one attention: r of itself, and 1 - r of what it attends to, [position, input token]."""
+    result = np.zeros_like(own)
+    for position in range(own.shape[0]):
+        for token in range(own.shape[1]):
+            gathered = 0.0
+            for other in range(attended.shape[0]):
+                gathered += attention[position, other] * attended[other, token]
+            result[position, token] = residual * own[position, token] + (1 - residual) * gathered
+    return result
+
+
+def rollout_through_stacks(encoder, decoder, cross, residual: float = 0.5, heads: Heads = "mean") -> ThroughStacks:
+    """Rollout through an encoder-decoder, token by token.
+
+    The rule of abnar2020 (a state is r of itself and 1 - r of what it attends to) for each attention in the order in
+    which the network has them (Vaswani et al. 2017, figure 1): the encoder's layers; then in each layer of the decoder
+    attention to its own tokens, and attention to what the encoder put out. A state is a mix of input tokens: of so much
+    of each token of the source, and of so much of each token of the decoder.
+    """
+    encoder, decoder, cross = (pooled(weights, heads) for weights in (encoder, decoder, cross))
+    layers, queries, keys = cross.shape
+    put_out = np.eye(keys)
+    for attention in encoder:
+        put_out = mixed_state(attention, put_out, put_out, residual)
+    source, prefix = np.zeros((queries, keys)), np.eye(queries)
+    found = ThroughStacks(np.zeros((layers, queries, keys)), np.zeros((layers, queries, queries)))
+    for layer in range(layers):
+        source = mixed_state(decoder[layer], source, source, residual)
+        prefix = mixed_state(decoder[layer], prefix, prefix, residual)
+        source = mixed_state(cross[layer], put_out, source, residual)
+        prefix = mixed_state(cross[layer], np.zeros((keys, queries)), prefix, residual)  # the encoder has none of it
+        found.source[layer], found.prefix[layer] = source, prefix
+    return found
+
+
 def per_head_rollout(weights, residual: float = 0.5) -> np.ndarray:
     """Rollout of each head, with the layers below pooled: [layer, head, query, key].
 

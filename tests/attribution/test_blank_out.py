@@ -7,7 +7,7 @@ import torch
 
 import attnscope
 from attnscope import AttentionRecord, BadInput
-from attnscope.attribution.blank_out import blanking_of, replacement_noise
+from attnscope.attribution.blank_out import blanking_of, replacement_noise, runs_kept
 
 UNK, MASK = 1, 4
 
@@ -313,3 +313,33 @@ def test_it_follows_what_the_record_has_gradients_of(tiny):
     of_sum = model.record(text, gradients=True, target="sum")
     expected = attnscope.attribute(of_sum, "blank_out", model=model, target=labels[0]).scores
     assert torch.equal(attnscope.attribute(of_sum, "blank_out", model=model).scores, expected)
+
+
+class Counting(Sure):
+    """The same, and counts its runs."""
+
+    runs = 0
+
+    def probabilities(self, inputs, batch_size=16):
+        self.runs += len(inputs)
+        return super().probabilities(inputs, batch_size)
+
+
+def test_phrases_make_no_run_that_blank_out_has_made():
+    record = sure_record([1, 4, 2, 8, 3])
+    alone, together = Counting(50.0, 100), Counting(50.0, 100)
+    blanked = attnscope.blank_out(record, alone, by="word", quantity="clearest")
+    found, first = attnscope.phrases(record, alone), alone.runs
+    with runs_kept():
+        again = attnscope.blank_out(record, together, by="word", quantity="clearest")
+        assert attnscope.phrases(record, together) == found
+        made = together.runs
+        attnscope.blank_out(record, together, replacement="zero")
+        assert together.runs == made + 6, "another replacement is another question"
+    assert torch.equal(again.scores, blanked.scores)
+    assert again.noise == blanked.noise
+    # spared are the five words, and the noise with its own run of the text as it is
+    assert first - made >= 5 + 1 + 4 * 5
+    before = together.runs
+    attnscope.blank_out(record, together, by="word")
+    assert together.runs == before + 6, "nothing is kept behind the block"

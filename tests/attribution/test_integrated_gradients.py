@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import attnscope
 from attnscope import BadInput
 from attnscope.attribution.integrated_gradients import integrate, integrate_until_complete, path_points
+from attnscope.progress import told_to
 
 CASES = [
     ("bert", {}, {}),
@@ -128,7 +129,12 @@ def test_steps_are_added_where_the_way_is_rough(steepness):
         rise = steepness * value * (1 - value)
         return (value - value**2).float(), torch.stack([rise, -2 * value * rise], 1).float().unsqueeze(-1)
 
-    found, taken = integrate_until_complete(slope, torch.zeros(2, 1), torch.ones(2, 1), 16)
+    told = []
+    with told_to(lambda done, whole: told.append((done, whole))):
+        found, taken = integrate_until_complete(slope, torch.zeros(2, 1), torch.ones(2, 1), 16)
+    # what is told goes on from what was done before, and does not begin again where steps are added
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert told[-1][1] == taken
     last = float(torch.sigmoid(torch.tensor(0.2 * steepness)))
     assert found.tolist() == pytest.approx([last, -(last**2)], abs=0.01)
     assert taken == len(asked) == len(set(asked))

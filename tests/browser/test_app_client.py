@@ -174,11 +174,11 @@ def test_why_not_another_outcome_is_asked_on_both_sides_and_restored_by_a_link(p
     expect(page.get_by_label("Explain", exact=True).locator("option")).to_have_text(["singular", "plural"])
     page.get_by_label("and not").select_option("plural")
     drawn(page)
-    why_not = re.compile("^Explained is why 'singular', which has 100.0% and not 'plural'. By blank-out.*“key”")
+    why_not = re.compile(r"^Explained: why 'singular' \(> 99.9 %\) and not 'plural'. By blank-out.*“key”")
     expect(page.locator(".carried")).to_have_text(why_not)
     page.get_by_label("Explain", exact=True).select_option("plural")  # what it is not then becomes what is explained
     drawn(page)
-    why = re.compile("^Explained is why 'plural', which has 0.0%. By blank-out these words speak against it: “key”")
+    why = re.compile(r"^Explained: why 'plural' \(< 0.1 %\). By blank-out these words speak against it: “key”")
     expect(page.locator(".carried")).to_have_text(why)
     expect(page.get_by_label("and not").locator("option")).to_have_text(["–", "singular"])
     page.get_by_label("by", exact=True).select_option("sentence")

@@ -35,6 +35,62 @@ def test_every_family_gives_the_weights_of_its_full_record(tiny, on_interface):
             assert probability == pytest.approx(of_full, abs=1e-5)
 
 
+def test_every_family_gives_the_scores_of_its_full_records_at_odd_lengths(tiny, on_interface):
+    model = tiny.load(on_interface)
+    texts = ["key", "the red dogs", "the red dogs see a", "a boy that runs , the dogs ! see the key on the"]
+    for stack in model.stacks:
+        options = {"text_targets": texts[::-1]} if model.hugging_face.has_both_sides else {}
+        whole = model.records(texts, batch_size=4, stack=stack, **options)  # one padded batch
+        lights = model.records(texts, batch_size=4, stack=stack, keep="vectors", **options)
+        for full, light in zip(whole, lights, strict=True):
+            torch.testing.assert_close(light.full().weights, full.weights, atol=1e-5, rtol=0)
+            for method in ("raw",) if stack == "cross" else ("raw", "rollout", "layerwise_tracing"):
+                ours, expected = attnscope.attribute(light, method), attnscope.attribute(full, method)
+                torch.testing.assert_close(ours.scores, expected.scores, atol=1e-5, rtol=1e-5)
+
+
+def test_rows_of_a_real_model_at_4096_tokens_are_those_of_float64(real_model):
+    """Two layers of SmolLM2; queries and keys again from what the layers read, with rotary embedding by its formula."""
+    model = attnscope.load(real_model("smollm2"))
+    body = model.model.model
+    body.layers = body.layers[:2]
+    model.model.config.num_hidden_layers = 2
+    words = "The keys to the old cabinets in the hall of the museum, which nobody had opened for years, were lost. "
+    ids = model.tokenizer(words * 300)["input_ids"][:4096]
+    text = model.tokenizer.decode(ids)
+    read = []
+    hooks = [
+        layer.self_attn.register_forward_pre_hook(
+            lambda _module, _given, named: read.append(named["hidden_states"][0].double()), with_kwargs=True
+        )
+        for layer in body.layers
+    ]
+    record = model.record(text, keep="vectors", verify="never")
+    for hook in hooks:
+        hook.remove()
+    length, width = record.shape[2], body.config.head_dim
+    assert length > 4000
+    theta = body.config.rope_parameters["rope_theta"]
+    angles = torch.arange(length).double().unsqueeze(-1) / theta ** (torch.arange(0, width, 2).double() / width)
+    cosine, sine = (turn(torch.cat([angles, angles], -1)) for turn in (torch.cos, torch.sin))
+
+    def turned(vectors, places):
+        first, second = vectors.chunk(2, -1)
+        return vectors * cosine[places] + torch.cat([-second, first], -1) * sine[places]
+
+    chosen = torch.tensor([0, 1, 2047, 3000, length - 1])
+    for layer, (attention, inputs) in enumerate(zip((one.self_attn for one in body.layers), read, strict=True)):
+        split = (-1, width)
+        queries = (inputs[chosen] @ attention.q_proj.weight.double().T).unflatten(-1, split).transpose(0, 1)
+        keys = (inputs @ attention.k_proj.weight.double().T).unflatten(-1, split).transpose(0, 1)
+        scores = turned(queries, chosen) @ turned(keys, range(length)).repeat_interleave(3, 0).mT * width**-0.5
+        hidden = torch.arange(length) > chosen.unsqueeze(-1)
+        expected = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+        for head in range(record.shape[1]):
+            found = record.rows(layer, head, chosen.tolist()).double()
+            torch.testing.assert_close(found, expected[head], atol=1e-5, rtol=1e-3)
+
+
 def test_a_family_that_shows_no_vectors_is_refused(tiny, off_interface):
     with pytest.raises(BadInput, match='keep="weights"'):
         tiny.load(off_interface).record(tiny.texts[0], keep="vectors")
@@ -103,6 +159,27 @@ def test_every_option_of_rollout(tiny, name, options):
     )
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"heads": "max"}, {"heads": [1]}, {"residual": 0.2, "start_layer": 1}, {"normalize": "receptive_field"}],
+)
+@pytest.mark.parametrize("name", ["bert", "mistral"])
+def test_chosen_rows_of_the_rollout_come_together(tiny, name, options, monkeypatch):
+    full, light = both(tiny, name)
+    chosen = [1, 5, -1]
+    expected = attnscope.rollout(full, queries=chosen, **options).map
+    found = attnscope.rollout(light, queries=chosen, **options)
+    torch.testing.assert_close(found.map.double(), expected.double(), atol=1e-5, rtol=1e-4, equal_nan=True)
+    torch.testing.assert_close(
+        found.at(2, 1).double(), attnscope.rollout(full, **options).at(2, 1).double(), atol=1e-5, rtol=1e-4
+    )
+    monkeypatch.setattr("attnscope.attribution.without_matrix.LARGEST_MAP", 10)
+    long = attnscope.rollout(light, queries=chosen, **options)
+    torch.testing.assert_close(long.at(5, 1).double(), expected[1, 5].double(), atol=1e-5, rtol=1e-4)
+    with pytest.raises(BadInput, match="ask for single rows"):
+        _ = long.map
+
+
 def test_the_largest_over_heads_is_that_of_raw_attention_too(tiny):
     full, light = both(tiny, "llama")
     expected = attnscope.raw(full, heads="max").scores
@@ -139,7 +216,7 @@ def test_what_would_be_a_matrix_is_refused_with_its_size(tiny):
     _, light = both(tiny, "llama")
     with pytest.raises(BadInput, match=r"would take [\d.]+ kB: it holds queries and keys instead"):
         _ = light.weights
-    with pytest.raises(BadInput, match=r"merge the scores of a method, scores\.words"):
+    with pytest.raises(BadInput, match=r"merge the scores of a method, scores\.sum_by\('word'\)"):
         light.words()
     assert attnscope.rollout(light).words().scores.sum() == pytest.approx(1)
     assert light.select(layers=[1]).full().weights.shape[0] == 1
@@ -174,6 +251,32 @@ def test_the_largest_keys_are_those_of_the_full_record(tiny, name, monkeypatch):
     assert torch.equal(light.top_keys(-1, 2)[1], light.top_keys(full.shape[0] - 1, 2)[1])
 
 
+@pytest.mark.parametrize("name", ["llama", "mistral", "bert", "t5"])
+def test_rows_and_blocks_are_those_of_the_weights_in_either_record(tiny, name, monkeypatch):
+    monkeypatch.setattr(vectors, "BLOCK", 100)
+    monkeypatch.setattr("attnscope.record.attention.BLOCK", 100)
+    model, text = tiny.load(name), " ".join(tiny.texts)
+    stack = "encoder" if name == "t5" else None
+    full, light = (model.record(text, stack=stack, keep=keep) for keep in ("weights", "vectors"))
+    for record in (full, light):
+        for layer in range(full.shape[0]):
+            asked = []
+            for queries, weights in record.blocks(layer):
+                torch.testing.assert_close(weights, full.weights[layer][:, queries], atol=1e-5, rtol=0)
+                torch.testing.assert_close(weights[1], record.rows(layer, 1, queries), atol=1e-6, rtol=0)
+                asked += queries
+            assert asked == list(range(full.shape[2]))
+        for queries, of_these in ((-1, [-1]), ([2, 0], [2, 0]), (slice(1, 3), [1, 2])):
+            expected = full.weights[-1, 0][of_these]
+            torch.testing.assert_close(record.rows(-1, 0, queries), expected, atol=1e-5, rtol=0)
+        for wrong in (lambda record=record: record.rows(9, 0, 0), lambda record=record: record.blocks(9)):
+            with pytest.raises(BadInput, match="no layer 9"):
+                wrong()
+        with pytest.raises(BadInput, match="no head 7"):
+            record.rows(0, 7, 0)
+    assert len(list(full.blocks(0))) > 1
+
+
 @pytest.mark.parametrize(
     ("asked", "said"), [((0, 0), "k must be at least 1"), ((0, 99), "at most"), ((9, 1), "layer 9")]
 )
@@ -194,11 +297,9 @@ def test_it_is_saved_and_loaded(tiny, name, tmp_path):
         light.save(tmp_path / "small.safetensors", precision="uint8")
 
 
-def test_flow_is_refused_and_names_rollout(tiny):
-    _, light = both(tiny, "llama")
-    with pytest.raises(BadInput, match=r"joins whole maps.* use rollout"):
-        attnscope.flow(light)
-    assert attnscope.flow(light.full()).scores.isfinite().all()
+def test_flow_is_that_of_the_full_record(tiny):
+    full, light = both(tiny, "llama")
+    torch.testing.assert_close(attnscope.flow(light).scores, attnscope.flow(full).scores, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("options", [{"heads": "mean"}, {"queries_and_keys": True}])
@@ -262,12 +363,17 @@ LAYERS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.parametrize("threads", [1, 2], ids=["by tiles", "by the fused kernel"])
 @given(chosen=LAYERS, block=st.integers(1, 2000), count=st.integers(1, 20), gives_all=st.booleans())
-def test_rows_blocks_and_products_are_those_of_the_formula(chosen, block, count, gives_all):
+def test_rows_blocks_and_products_are_those_of_the_formula(threads, chosen, block, count, gives_all):
     layer, weights = made(heads=4, **chosen)
     length = chosen["length"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vectors, "BLOCK", block)
+        patch.setattr(vectors, "TILE", block)
+        patch.setattr(vectors, "QUERIES_OF_TILE", max(1, block % 50))
+        patch.setattr(vectors, "KEYS_TOGETHER", 3)
+        patch.setattr(torch, "get_num_threads", lambda: threads)
         torch.testing.assert_close(rows(layer, range(length)).double(), weights, atol=1e-5, rtol=1e-4)
         whole = torch.zeros_like(weights)
         for queries, keys, some in blocks(layer):

@@ -85,6 +85,10 @@ def made(folder: Path) -> dict[str, Path]:
     }
     files["record vectors"] = _vectors().save(folder / "vectors.safetensors")
     files["record cross"] = cross.save(folder / "cross.safetensors")
+    stacks = dataclasses.replace(
+        cross, encoder_weights=torch.full((2, 1, 3, 3), 1 / 3), decoder_weights=torch.full((1, 2, 2, 2), 0.5)
+    )
+    files["record stacks"] = stacks.save(folder / "stacks.safetensors")
     files["record plain"] = AttentionRecord.from_weights(torch.eye(3), list("abc")).save(folder / "plain.safetensors")
     claims = [Claim("a", "It holds.", "1", "2", holds, "") for holds in (True, False, None)]
     (folder / "claims.json").write_text(claims_json(claims), encoding="utf-8")

@@ -12,6 +12,7 @@ from attnscope.reproduce.abnar2020.claims import Evidence, Run
 from attnscope.reproduce.abnar2020.paper import TABLE_1, TABLE_2, TABLE_3
 from attnscope.reproduce.abnar2020.scoring import Cell, Correlations, cells_of
 from attnscope.reproduce.abnar2020.sentiment import classifier_cells
+from attnscope.reproduce.claims import NO_RUN
 
 IDS = (
     "layer1-rollout-equals-flow raw-collapses-after-layer1 rollout-beats-raw-from-layer3-blankout "
@@ -272,3 +273,9 @@ def test_a_table_that_was_not_made_leaves_its_claims_without_a_verdict(table):
     undecided = [claim for claim in found if claim.holds is None]
     assert len(undecided) == {"residual": 2, "pronouns": 1}[table]
     assert all(claim.note == "It was not run." for claim in undecided)
+
+
+def test_where_nothing_was_run_nothing_is_judged():
+    claims = reproduce_abnar2020.judge(Evidence({}, runs=(), sentiment="No encoder is here."))
+    assert {claim.id for claim in claims if claim.holds is not None or not claim.note} == set()
+    assert next(claim.note for claim in claims if claim.id == "accuracy-096") == NO_RUN

@@ -47,9 +47,11 @@ def test_what_is_counted_or_found_is_written_anew():
         assert script.with_counts(text) == text, f"{page.parent.name}: run python .ci/reproductions_page.py"
 
 
-@pytest.mark.parametrize("paper", ["abnar2020", "snell2021"])
-@pytest.mark.parametrize("page", ["report.md", "index.md"])
-def test_the_first_lines_tell_what_was_run(paper: str, page: str):
-    first = (PAGES / paper / page).read_text(encoding="utf-8").splitlines()[:20]
+REPORTS = [*(f"{paper}/report.md" for paper in PAPERS), "vig2019/ewt/report.md"]
+
+
+@pytest.mark.parametrize("page", [*REPORTS, "abnar2020/index.md", "snell2021/index.md"])
+def test_the_first_lines_tell_what_was_run(page: str):
+    first = (PAGES / page).read_text(encoding="utf-8").splitlines()[:20]
     for fact in FACTS:
         assert any(line.startswith(f"| {fact} |") for line in first), fact

@@ -212,6 +212,12 @@ def test_what_is_not_run_is_not_judged():
     assert claims["polarity-signs-at-lambda-10"].holds is True
 
 
+def test_where_nothing_was_run_nothing_is_judged():
+    none = Evidence(*(table[:0] for table in (accuracies(), words(), made().made_up, made().skewed)))
+    claims = reproduce_sun2020.judge(none)
+    assert {claim.id for claim in claims if claim.holds is not None or not claim.note} == set()
+
+
 def test_an_order_that_chance_may_give_decides_nothing():
     level = changed("weight", POSITIVE, 1.5, data="sst", scaling=10.0, **DOT)
     found = {claim.id: claim for claim in reproduce_sun2020.judge(level)}["weights-follow-scores"]

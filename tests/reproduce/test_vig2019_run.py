@@ -216,8 +216,8 @@ def test_the_first_lines_say_what_was_run_and_what_the_paper_had(paper_tables, s
         "1,000 texts read, 27,700 tokens",
         "| licence of the texts | CC BY-SA |",
         r"| annotation | by spaCy's en\_core\_web\_sm |",
-        "| seeds and steps | none: nothing is trained |",
-        "| in the paper | GPT-2 small (12 layers of 12 heads) as published; 10,000 sentences of Wikipedia",
+        "| seeds | none: nothing is trained |",
+        "| differs from the paper | the paper has GPT-2 small (12 layers of 12 heads) as published; 10,000 sentences",
     ):
         assert said in first, said
     assert "The sentences are quoted from made by hand (CC BY-SA)." in report

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from attnscope.evaluation import LexiconStudy
+from attnscope.reproduce.claims import NO_RUN
 from attnscope.reproduce.wu2020 import reproduce_wu2020
 from attnscope.reproduce.wu2020.claims import NO_SEND, Evidence, SeedRun
 from attnscope.reproduce.wu2020.data import VALENCES, toy_trees
@@ -170,6 +171,16 @@ def test_without_send_its_claims_are_not_judged():
     claims = [claim for claim in reproduce_wu2020.judge(replace(made(), stories=())) if "send" in claim.id]
     assert len(claims) == 13
     assert {(claim.holds, claim.note) for claim in claims} == {(None, NO_SEND)}
+
+
+def test_stories_that_people_would_agree_on_better_are_not_followed():
+    verdicts = {claim.id: claim.holds for claim in reproduce_wu2020.judge(replace(made(), stories=(run(1, 0.3),)))}
+    assert verdicts["send-ccc"] is False
+
+
+def test_where_nothing_was_run_nothing_is_judged():
+    claims = reproduce_wu2020.judge(Evidence((), ()))
+    assert {(claim.holds, claim.note) for claim in claims} == {(None, NO_RUN), (None, NO_SEND)}
 
 
 def test_the_toy_treebank_is_what_its_words_say():

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnscope import AttentionRecord, minimum_cut
-from attnscope.attribution.flow import FlowGraph
+from attnscope.attribution.flow_graph import FlowGraph
 from attnscope.attribution.flow_kernels import SCALE
 from attnscope.attribution.heads import with_residual
 from attnscope.errors import BadInput

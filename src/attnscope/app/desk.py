@@ -17,7 +17,7 @@ from ..capture import InstrumentedModel
 from ..capture.families import size_of
 from ..errors import BadInput
 from ..evaluation import Trust
-from ..explaining import record_with_everything
+from ..explaining import every_stack, record_with_everything
 from ..record import AttentionRecord, Text
 from ..record.words import Level
 from ..report.answer import OUTCOMES_SHOWN, most_trusted, resting_words
@@ -210,7 +210,7 @@ class Desk:
             trust = self.trust_in(entry.model_name)
             # a sentence is too long to be the head of a column
             layout = "text" if by == "sentence" else None
-            return VIEWS["scores"](comparison, record=entry.record, trust=trust, layout=layout)
+            return VIEWS["scores"](comparison.reference_first, record=entry.record, trust=trust, layout=layout)
         if name == "neuron":
             return VIEWS["neuron"](entry.with_vectors())
         if name == "flow" and len(entry.record.key_tokens) > SHORT:
@@ -298,14 +298,15 @@ def _tokens_and_bytes(model: Any, text: Text, truncate: bool) -> tuple[int, int]
     """How long a text is, and how many bytes its attention will take, as far as the model tells that beforehand."""
     if not isinstance(model.model, PreTrainedModel):
         return len(model.tokens(text)), 0  # a torch module has no configuration that tells its layers and heads
-    cost, longest = model.estimate(text), model.reader.longest
+    stack = every_stack(model)
+    cost, longest = model.estimate(text, stack=stack), model.reader.longest
     if longest is not None and cost.longest > longest:
         if not truncate:
             raise TooLong(
                 f"This text has {cost.longest} tokens and the model reads at most {longest}: shorten it, or have the"
                 " rest left out."
             )
-        cost = model.estimate(longest)
+        cost = model.estimate(longest, stack=stack)
     return cost.longest, cost.record_bytes
 
 

@@ -1,6 +1,6 @@
 """Answer: what a causal model said, token by token, with how likely each was, and what of the context it came from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -230,6 +230,17 @@ class Answer:
             lambda: leave_one_out(self._question(replacement), self._removable(by), batch_size),
         )
 
+    def drops_of_sets(
+        self, by: str, sets: Sequence[Collection[int]], tokens: Sequence[int], batch_size: int = 16
+    ) -> list[float]:
+        """By how much the log-probability of these answer tokens falls without each set of removable segments."""
+        places = self._removable(by)[0]
+        runs = [sorted(place for number in some for place in places[number]) for some in sets]
+        if not runs:
+            return []
+        after = self._question("delete").ask(runs, batch_size)[:, list(tokens)].sum(-1)
+        return (self.log_probabilities[list(tokens)].sum() - after).tolist()
+
     @checked
     def sampled(
         self, by: str = "sentence", masks: int = 64, seed: int = 0, replacement: str = "delete", batch_size: int = 16
@@ -259,9 +270,9 @@ class Answer:
     def _question(self, replacement: str) -> Question:
         return Question(self.record, self._running("Taking segments away"), len(self.tokens), replacement)
 
-    def _removable(self, by: str) -> tuple[list[list[int]], tuple[str, ...], tuple[str, ...]]:
-        """The segments of a level that can be taken away: no markers, not the answer; as places of the inputs."""
-        groups, labels, kinds = self.groups(by)
+    def removable(self, by: str) -> list[int]:
+        """Which segments of a level (of `groups`) can be taken away: no markers, and not the answer."""
+        groups, _, kinds = self.groups(by)
         taken = [
             place
             for place, (group, kind) in enumerate(zip(groups, kinds, strict=True))
@@ -269,6 +280,12 @@ class Answer:
         ]
         if not taken:
             raise BadInput(f"There is no segment of the level {by!r} before this answer that could be taken away.")
+        return taken
+
+    def _removable(self, by: str) -> tuple[list[list[int]], tuple[str, ...], tuple[str, ...]]:
+        """The same with their places in the inputs, what they are called and their kinds."""
+        groups, labels, kinds = self.groups(by)
+        taken = self.removable(by)
         return (
             [input_positions(self.record, groups[place]) for place in taken],
             tuple(labels[place] for place in taken),

@@ -1,7 +1,9 @@
 """Blank-out: how much the model's answer changes when a token is taken away."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import torch
@@ -49,6 +51,31 @@ DROWNED = 2.0
 QUANTITIES = ("probability", "log_odds", "moving", "clearest")
 
 
+@dataclass(eq=False)
+class KeptRuns:
+    """What came of the runs of one question."""
+
+    asked: tuple[AttentionRecord, Model]
+    """Held, so that no others take their place in memory while they are known by it."""
+    answers: dict[tuple[int, ...], tuple[Tensor, Tensor | None]] = field(default_factory=dict)
+    """Probability and log-odds by the positions taken away."""
+    noise: dict[tuple[int, int], float] = field(default_factory=dict)
+    """Of replacements, by the number of places and of draws."""
+
+
+_kept: ContextVar[dict[tuple[object, ...], KeptRuns] | None] = ContextVar("attnscope_kept_runs", default=None)
+
+
+@contextmanager
+def runs_kept() -> Iterator[None]:
+    """Within this, blank-out and phrases share their runs: none is made twice. The model must not change meanwhile."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
 @dataclass(frozen=True, eq=False)
 class Blanking:
     """One question to a model, asked again with some positions of its text taken away.
@@ -69,7 +96,25 @@ class Blanking:
 
         A model with a single output has its value in place of a probability, and no odds.
         """
-        return self.ask_with([self._changed(positions) for positions in runs])
+        kept = self.kept
+        known: dict[tuple[int, ...], tuple[Tensor, Tensor | None]] = {} if kept is None else kept.answers
+        keys = [tuple(sorted(positions)) for positions in runs]
+        new = [key for key in dict.fromkeys(keys) if key not in known]
+        if new:
+            asked = list(dict.fromkeys([keys[0], *new]))  # the first comes along, as it may settle what is predicted
+            own, odds = self.ask_with([self._changed(positions) for positions in asked])
+            known.update(zip(asked, zip(own, [None] * len(asked) if odds is None else odds, strict=True), strict=True))
+        all_odds = [value for key in keys if (value := known[key][1]) is not None]
+        return torch.stack([known[key][0] for key in keys]), torch.stack(all_odds) if all_odds else None
+
+    @property
+    def kept(self) -> KeptRuns | None:
+        """What is known of this question, where runs are kept."""
+        questions = _kept.get()
+        if questions is None:
+            return None
+        question = (id(self.record), id(self.model), self.replacement, self.outcome, self.against)
+        return questions.setdefault(question, KeptRuns((self.record, self.model)))
 
     def ask_with(
         self, runs: Sequence[Callable[[], Inputs]]
@@ -215,7 +260,9 @@ def replacement_noise(blanking: Blanking, places: int = 8, draws: int = 4) -> fl
     over these places of the standard deviation over the draws. What a token's own removal changes less than that says
     nothing of the token.
     """
-    record, model = blanking.record, blanking.model
+    record, model, kept = blanking.record, blanking.model, blanking.kept
+    if kept is not None and (places, draws) in kept.noise:
+        return kept.noise[places, draws]
     text = [place for place in range(record.added_tokens, len(record.key_tokens)) if not record.key_special[place]]
     chosen = text[:: max(1, len(text) // places)][:places]
     ids = record.inputs[key_ids(record)]
@@ -223,13 +270,18 @@ def replacement_noise(blanking: Blanking, places: int = 8, draws: int = 4) -> fl
     most = getattr(model, "vocabulary_size", None)  # which a model of the user's own need not have
     if most is None or not chosen:
         return 0.0
-    runs: list[Callable[[], Inputs]] = [lambda: blanking.with_rows(blanking.embeddings, [])]  # settles the outcome
+    texts = []
     for _ in range(draws):
         drawn = torch.randint(most, ids.shape, generator=generator, dtype=ids.dtype)
-        rows = model.embedded({**record.inputs, key_ids(record): drawn})[EMBEDDINGS[key_ids(record)]]
-        runs += [partial(blanking.with_rows, rows, input_positions(record, [place])) for place in chosen]
+        texts.append(model.embedded({**record.inputs, key_ids(record): drawn})[EMBEDDINGS[key_ids(record)]])
+    runs: list[Callable[[], Inputs]] = [lambda: blanking.with_rows(blanking.embeddings, [])]  # settles the outcome
+    # place by place, so that runs that go together begin alike
+    runs += [partial(blanking.with_rows, rows, input_positions(record, [place])) for place in chosen for rows in texts]
     _, odds = blanking.ask_with(runs)
-    return 0.0 if odds is None else float(odds[1:].view(draws, len(chosen)).std(0).median())
+    noise = 0.0 if odds is None else float(odds[1:].view(len(chosen), draws).std(1).median())
+    if kept is not None:
+        kept.noise[places, draws] = noise
+    return noise
 
 
 def _drowned(change: Float[Tensor, " unit"], noise: float) -> str:

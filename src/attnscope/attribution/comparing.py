@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,11 @@ class Comparison:
         """The method the others are held against: blank-out, else gradients, else the first; no noise if it can be."""
         sound = [scores.method for scores in self.scores if not scores.noise] or list(self.methods)
         return next((name for name in REFERENCES if name in sound), sound[0])
+
+    @property
+    def reference_first(self) -> "Comparison":
+        """The same with the reference in front: what a headline speaks of is read first."""
+        return replace(self, scores=tuple(sorted(self.scores, key=lambda one: one.method != self.reference)))
 
     @property
     def spokesman(self) -> str:

@@ -8,7 +8,7 @@ from ..errors import BadInput
 from ..record import AttentionRecord, Model
 from ..record.model import EMBEDDINGS
 from ..record.words import units
-from .flow import FlowGraph
+from .flow_graph import FlowGraph
 from .heads import pooled_maps, square_weights, with_residual
 from .rerunning import input_positions, key_embeddings, key_ids
 

@@ -364,7 +364,9 @@ def solve_pairs_serially(capacity, depth, sources, sinks, lows, highs, bounds, r
 def solve_pairs(capacity, depth, sources, sinks, lows, highs, bounds):
     """The maximum flow from (depth, source) to (0, sink) of each pair, given an upper bound for each."""
     result = np.empty(len(sources), np.int64)
-    arguments = (capacity, depth, sources, sinks, lows, highs, bounds, result)
+    # numba compiles once more for every mix of arrays with and without gaps, and what np.nonzero finds has gaps
+    pairs = (np.ascontiguousarray(numbers) for numbers in (sources, sinks, lows, highs, bounds))
+    arguments = (np.ascontiguousarray(capacity), depth, *pairs, result)
     threads = torch.get_num_threads()
     if threads == 1 or len(sources) * depth * capacity.shape[1] < SERIAL_WORK:
         solve_pairs_serially(*arguments)

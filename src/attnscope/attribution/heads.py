@@ -34,7 +34,7 @@ def with_residual(maps: Float[Tensor, "*batch token token"], residual: float) ->
     return (1 - residual) * maps + residual * torch.eye(maps.shape[-1], dtype=maps.dtype)
 
 
-def pooled_maps(weights: Float[Tensor, "layer head token token"], heads: Heads) -> Float[Tensor, "layer token token"]:
+def pooled_maps(weights: Float[Tensor, "layer head query key"], heads: Heads) -> Float[Tensor, "layer query key"]:
     """One map per layer with rows that sum to one, as rollout and flow need them.
 
     The largest over heads sums to more than one, so its rows are brought back to one.
@@ -56,8 +56,8 @@ def refuse_cross(record: AttentionRecord) -> None:
     """One sentence about why layers of cross-attention cannot be joined."""
     if record.stack == "cross":
         raise BadInput(
-            "Cross-attention goes from one text to another, so its layers cannot be joined: use raw, or a record of the"
-            " encoder or decoder stack."
+            "Cross-attention goes from one text to another, so its layers cannot be joined by themselves: use raw, a"
+            ' record of the encoder or decoder stack, or rollout of one with stack="all".'
         )
 
 
@@ -153,7 +153,7 @@ def lean_to_first(record: AttentionRecord, scores: Float[Tensor, " key"]) -> tup
 
 
 def over(scores: Float[Tensor, "*rows key"], reference: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
-    """Scores divided by their reference, 0 outside its field, each row brought to a sum of one."""
-    ratio = torch.where(reference > 0, scores.double() / reference.masked_fill(reference <= 0, 1.0), 0.0)
+    """Scores divided by their reference, 0 outside its field, each row brought to a sum of one; NaN stays."""
+    ratio = torch.where(reference <= 0, 0.0, scores.double() / reference.masked_fill(reference <= 0, 1.0))
     sums = ratio.sum(-1, keepdim=True)
     return ratio / sums.masked_fill(sums == 0, 1.0)

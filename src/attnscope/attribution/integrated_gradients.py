@@ -67,10 +67,11 @@ def along_way(
     end: Float[Tensor, "key width"],
     fractions: Float[Tensor, " step"],
     batch_size: int,
+    before: int = 0,
 ) -> Iterator[Step]:
-    """The steps at places of the way."""
+    """The steps at places of the way; so many were taken `before`, and are told as done."""
     for number, some in enumerate(fractions.split(batch_size)):
-        tell(batch_size * number, len(fractions))
+        tell(before + batch_size * number, before + len(fractions))
         yield from _steps(*slope(start + some[:, None, None] * (end - start)), end - start)
 
 
@@ -106,7 +107,7 @@ def integrate_until_complete(
     while True:
         asked = sorted({place for span in spans for place in _places(span)} - known.keys())
         fractions = torch.tensor(asked, dtype=torch.float32)
-        known.update(zip(asked, along_way(slope, start, end, fractions, batch_size), strict=True))
+        known.update(zip(asked, along_way(slope, start, end, fractions, batch_size, len(known)), strict=True))
         pieces = {span: _piece([known[place] for place in _places(span)], span[1] - span[0]) for span in spans}
         whole = torch.stack([attributions for attributions, _ in pieces.values()]).sum(0)
         rough = _to_halve({span: missed for span, (_, missed) in pieces.items()}, COMPLETE * float(whole.abs().sum()))

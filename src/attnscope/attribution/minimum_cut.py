@@ -10,7 +10,7 @@ from ..record import AttentionRecord
 from ..record.schema import checked
 from . import flow_kernels as kernels
 from .effective import chosen_attention
-from .flow import FlowGraph
+from .flow_graph import FlowGraph
 from .heads import Heads, checked_layer, pooled_maps, with_residual
 
 

@@ -52,7 +52,7 @@ def phrases(
     most are made longer on either side, word by word up to `longest`, as long as that adds a quarter. Of each the core
     stays, the shortest part that changes 70% as much, and of those that overlap the strongest. Nothing comes back where
     no phrase is above the noise of replacements (`replacement_noise`), or where single words do as much. It takes about
-    two runs of the model for each word.
+    two runs of the model for each word, or one where blank-out has asked of words before (`runs_kept`).
     """
     if longest < 2 or count < 1:
         raise BadInput("A phrase has at least two words, and at least one phrase is asked for.")

@@ -5,8 +5,9 @@ one pass of fused attention for as many rows as vectors are wide. What even atte
 reference of `normalize="receptive_field"`, takes a sum.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,6 +23,8 @@ from .heads import Heads, checked_layer, lean_to_first, over
 
 Carry = Callable[[LayerVectors, Float[Tensor, "row head query"]], Float[Tensor, "row head key"]]
 """What rows at the queries of each head become at its keys."""
+LARGEST_MAP = 2**26
+"""A map of some rows has at most so many numbers: those that are not asked for take their place too."""
 MOST_EFFECTIVE = 64
 """For so many queries effective attention is computed without a map."""
 
@@ -53,10 +56,20 @@ def raw_row(
     record: VectorRecord, heads: Heads, layer: int, row: Float[Tensor, " query"], by: Carry = carry
 ) -> Float[Tensor, " key"]:
     """A row times the pooled weights of one layer."""
-    vectors = record.layer(layer)
+    return _pooled_rows(record.layer(layer), heads, row.unsqueeze(0), by, _as_they_are)[0]
+
+
+def _pooled_rows(
+    layer: LayerVectors,
+    heads: Heads,
+    given: Float[Tensor, "row query"],
+    by: Carry,
+    change: Callable[[Float[Tensor, "some_query some_key"]], Float[Tensor, "some_query some_key"]],
+) -> Float[Tensor, "row key"]:
+    """Rows times the pooled weights of one layer; of the largest over heads, as `change` has them."""
     if heads == "max" and by is carry:
-        return _largest(vectors, row, _as_they_are)
-    return _pooled(by(vectors, row.expand(1, record.shape[1], -1)), heads)[0]
+        return _largest(layer, given, change)
+    return _pooled(by(layer, given.unsqueeze(1).expand(-1, layer.shape[0], -1)), heads)
 
 
 def rolled_down(
@@ -69,12 +82,30 @@ def rolled_down(
 ) -> Float[Tensor, " token"]:
     """A row of the rollout, from the last of these layers down to the first."""
     for layer in reversed(layers):
-        if heads == "max" and by is carry:
-            mixed = _largest(record.layer(layer), row, _brought_to_one)
-        else:
-            mixed = raw_row(record, heads, layer, row, by)
+        mixed = _pooled_rows(record.layer(layer), heads, row.unsqueeze(0), by, _brought_to_one)[0]
         row = (1 - residual) * mixed + residual * row
     return row
+
+
+def rolled_rows(
+    record: VectorRecord, heads: Heads, residual: float, start: int, queries: Sequence[int], by: Carry = carry
+) -> Float[Tensor, "layer some_query token"]:
+    """The rows of these queries in the rollout of every layer, all in one sweep down."""
+    count, _, tokens, _ = record.shape
+    own = torch.stack([one_hot(record, query) for query in queries])
+    waiting = own.new_zeros(0, tokens)
+    for layer in reversed(range(count)):
+        if layer < start:
+            waiting = torch.cat([waiting, own])
+            continue
+        # those that begin here are few and cost their rows alone; those from above ask all queries
+        parts = [
+            (1 - residual) * _pooled_rows(record.layer(layer), heads, given, by, _brought_to_one) + residual * given
+            for given in (waiting, own)
+            if len(given)
+        ]
+        waiting = torch.cat(parts)
+    return waiting.reshape(count, len(own), tokens).flip(0)
 
 
 def rolled_heads(record: VectorRecord, heads: Heads, residual: float, start: int) -> Float[Tensor, "layer head token"]:
@@ -125,13 +156,13 @@ def _pooled(carried: Float[Tensor, "row head key"], heads: Heads) -> Float[Tenso
 
 def _largest(
     layer: LayerVectors,
-    row: Float[Tensor, " query"],
+    given: Float[Tensor, "row query"],
     change: Callable[[Float[Tensor, "some_query some_key"]], Float[Tensor, "some_query some_key"]],
-) -> Float[Tensor, " key"]:
-    """A row times the largest weights over heads, as they are for raw attention or changed for what joins layers."""
-    found = row.new_zeros(layer.shape[2])
-    for queries, keys, weights in _blocks_from(layer, row):
-        found[keys] += row[queries] @ change(weights.amax(0))
+) -> Float[Tensor, "row key"]:
+    """Rows times the largest weights over heads, as they are for raw attention or changed for what joins layers."""
+    found = given.new_zeros(len(given), layer.shape[2])
+    for queries, keys, weights in _blocks_from(layer, (given != 0).any(0)):
+        found[:, keys] += given[:, queries] @ change(weights.amax(0))
     return found
 
 
@@ -173,8 +204,13 @@ def scores_without_matrix(
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None,
     known: Float[Tensor, " key"] | None = None,
     layer: int = -1,
+    compute_rows: Callable[[Carry], Float[Tensor, "layer some_query key"]] | None = None,
+    queries: Sequence[int] = (),
 ) -> TokenScores:
-    """The scores of a method that says what a row becomes from a layer down; `known` where they were computed."""
+    """The scores of a method that says what a row becomes from a layer down; `known` where they were computed.
+
+    Of some `queries` the rows at all layers are computed together, when the first of them is asked for.
+    """
     if normalize not in (None, "receptive_field"):
         raise BadInput(f'normalize is None or "receptive_field" here, not {normalize!r}.')
     place = checked_layer(record, layer)
@@ -185,7 +221,32 @@ def scores_without_matrix(
 
     found = known if known is not None and normalize is None else at(place, record.readout)
     scores = scores_by_rows(record, method, at, found, () if method == "raw" else lean_to_first(record, found))
-    return scores if compute_per_head is None else replace(scores, compute_per_head=compute_per_head)
+    scores = scores if compute_per_head is None else replace(scores, compute_per_head=compute_per_head)
+    if compute_rows is None:
+        return scores
+
+    @cache
+    def chosen() -> Float[Tensor, "layer some_query key"]:
+        plain = compute_rows(carry)
+        return plain if normalize is None else over(plain, compute_rows(carry_evenly))
+
+    def at_query(layer: int, query: int) -> Float[Tensor, " key"]:
+        known = query in queries
+        return chosen()[layer, list(queries).index(query)] if known else at(layer, one_hot(record, query))
+
+    return replace(scores, compute_row=at_query, compute_map=lambda: _map_of_some(record, queries, chosen))
+
+
+def _map_of_some(
+    record: VectorRecord, queries: Sequence[int], rows: Callable[[], Float[Tensor, "layer some_query key"]]
+) -> Float[Tensor, "layer query key"]:
+    """A map with these rows, the others NaN, as a full record has it, where it is small."""
+    layers, _, tokens, keys = record.shape
+    if layers * tokens * keys > LARGEST_MAP:
+        return refuse_map(record)
+    whole = torch.full((layers, tokens, keys), torch.nan)
+    whole[:, list(queries)] = rows().float()
+    return whole
 
 
 def scores_by_rows(

@@ -56,9 +56,14 @@ def table_of(figures: Sequence[Figure]) -> Table:
 
 def taking_turns(work: Mapping[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
     """The median seconds of each piece of work, run by turns so that a busy moment hits all alike."""
+    for run in work.values():
+        run()  # once unmeasured: compilation, caches
+    return seconds_by_turns(work, rounds)
+
+
+def seconds_by_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """The same from the first run on: for what takes minutes, of which compilation is no part worth a name."""
     seconds: dict[str, list[float]] = {name: [] for name in work}
-    for name in work:
-        work[name]()  # once unmeasured: compilation, caches
     for _ in range(rounds):
         for name, run in work.items():
             start = time.perf_counter()

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..attribution.flow import FlowGraph
+from ..attribution.flow_graph import FlowGraph
 from ..attribution.flow_kernels import SCALE
 from ..attribution.heads import with_residual
 from ..capture import load

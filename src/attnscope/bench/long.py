@@ -14,13 +14,14 @@ from typing import Any, cast
 import torch
 from transformers import LlamaConfig, LlamaModel
 
-from ..attribution.without_matrix import rolled_down, sweep_down
+from ..attribution.without_matrix import raw_row, rolled_down, sweep_down
 from ..capture.request import available_bytes
 from ..capture.vectors import VectorCollector, watch_vectors
 from ..capture.watching import evaluation_mode
 from ..errors import BadInput
 from ..record import VectorRecord
-from .figure import Figure, faster, share, taking_turns
+from .figure import Figure, faster, seconds_by_turns, share, taking_turns
+from .memory import CLEAR_PEAK, held_now
 
 LARGE: dict[str, Any] = {
     "hidden_size": 576,
@@ -51,6 +52,8 @@ ROOM = 6 * 2**30
 """What a text of 32,768 tokens may take."""
 LARGEST_PART = 0.7
 """All weights are asked for only where they take less of the free memory than this."""
+OF_ONE_LAYER = 3
+"""What eager attention holds of one layer's size beside the weights: scores, masked scores, and their softmax."""
 
 
 def measure_long(cases: Sequence[tuple[Mapping[str, Any], Sequence[int]]] = CASES) -> Iterator[Figure]:
@@ -68,19 +71,19 @@ def _measure_time(size: Mapping[str, Any], length: int) -> Iterator[Figure]:
         "forward": lambda: _forward(model, ids),
         "kept": lambda: _recorded(model, ids),
         "one row": lambda: rolled_down(record, "mean", 0.5, record.readout, range(record.shape[0])),
-        "both": lambda: sweep_down(record),
+        "all rows": lambda: _all_rows(record),
     }
     if length <= TOO_LONG:
         work["all weights"] = lambda: _all_weights(model, ids)
     with torch.no_grad():
-        seconds = taking_turns(work, ROUNDS if length <= TOO_LONG else 1)
+        seconds = taking_turns(work, ROUNDS) if length <= TOO_LONG else seconds_by_turns(work, 1)
     case, forward = _case(size, length), seconds["forward"]
     yield share(f"one row of rollout, {case}", "forward pass", seconds["one row"], forward, 0.4)
-    yield share(f"rollout and tracing, {case}", "forward pass", seconds["both"], forward, 1.0)
+    yield share(f"rollout, tracing and raw, {case}", "forward pass", seconds["all rows"], forward, 1.0)
     yield share(f"the forward pass with vectors kept, {case}", "forward pass", seconds["kept"], forward, 1.5)
     if "all weights" in seconds:
-        ours = seconds["kept"] + seconds["both"]
-        yield faster(f"recorded, with rollout and tracing, {case}", "all weights", ours, seconds["all weights"], None)
+        ours, what = seconds["kept"] + seconds["all rows"], "recorded, with rollout, tracing and raw"
+        yield faster(f"{what}, {case}", "all weights", ours, seconds["all weights"], None)
 
 
 def _measure_memory(size: Mapping[str, Any], length: int) -> Iterator[Figure]:
@@ -121,10 +124,12 @@ def _peak_here(name: str, size: dict[str, Any], length: int, threads: int) -> fl
         if name == "forward":
             _forward(model, ids)
         elif name == "recorded":
-            sweep_down(_recorded(model, ids))
+            _all_rows(_recorded(model, ids))
         else:
             _refuse_what_does_not_fit(size, length)
             _all_weights(model, ids)
+    if CLEAR_PEAK.exists():  # on Linux a process begins with the largest size of its parent as its own in getrusage
+        return float(held_now("VmHWM"))
     unit = 1 if sys.platform == "darwin" else 1024
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
@@ -132,7 +137,8 @@ def _peak_here(name: str, size: dict[str, Any], length: int, threads: int) -> fl
 def _refuse_what_does_not_fit(size: Mapping[str, Any], length: int) -> None:
     """A process that asks for too much is killed, and others with it."""
     free = available_bytes()
-    if free is not None and _weight_bytes(size, length) > LARGEST_PART * free:
+    needed = _weight_bytes(size, length) * (1 + OF_ONE_LAYER / size["num_hidden_layers"])
+    if free is not None and needed > LARGEST_PART * free:
         raise BadInput("All weights do not fit.")
 
 
@@ -163,8 +169,17 @@ def _recorded(model: LlamaModel, ids: torch.Tensor) -> VectorRecord:
     )
 
 
+def _all_rows(record: VectorRecord) -> object:
+    """Rollout and tracing of the read-out, by one sweep, and its row of raw attention."""
+    return sweep_down(record), raw_row(record, "mean", record.shape[0] - 1, record.readout)
+
+
 def _all_weights(model: LlamaModel, ids: torch.Tensor) -> object:
-    """How Inseq 0.7 and BertViz 1.4 come to attention: eager, with all weights of all layers kept."""
+    """How Inseq 0.7.1 and BertViz 1.4.1 come to attention: eager, with all weights of all layers kept.
+
+    Inseq loads with `attn_implementation="eager"`, asks for `output_attentions` and then stacks them, which takes them
+    once more; BertViz draws what such a run has returned. What both have in common is measured: the least of it.
+    """
     with evaluation_mode(model):
         before = model.config._attn_implementation  # noqa: SLF001 -- as transformers has it
         model.set_attn_implementation("eager")

@@ -187,13 +187,14 @@ def peak_of(work: Callable[[], object]) -> int:
     """By how many bytes this process grows at most while it works."""
     ctypes.CDLL(None).malloc_trim(0)
     CLEAR_PEAK.write_text("5")
-    before = _held("VmRSS")
+    before = held_now("VmRSS")
     kept = work()
-    grown = _held("VmHWM") - before
+    grown = held_now("VmHWM") - before
     del kept
     return grown
 
 
-def _held(name: str) -> int:
+def held_now(name: str) -> int:
+    """What this process holds (VmRSS), or has held at most (VmHWM), in bytes, as Linux tells it."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))

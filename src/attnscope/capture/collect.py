@@ -185,6 +185,22 @@ class Collector:
             "values": vectors(self.projected_values, keys),
         }
 
+    def joinable(self, index: int, tokens: int, layers: int) -> Float[Tensor, "layer head token token"]:
+        """The weights of one text beside so many layers of cross-attention, which a decoder has as many of."""
+        found = self.item(index, tokens, tokens)
+        if found["leading"]:
+            raise BadInput(
+                f"The {self.stack} of {self._family} attends to more than its tokens (a learned sink), so its stacks"
+                " cannot be joined: record one of them."
+            )
+        weights: Tensor = found["weights"]
+        if self.stack == "decoder" and len(weights) != layers:
+            raise BadInput(
+                f"The decoder of {self._family} has {len(weights)} layers that attend to itself and {layers} that"
+                " attend to the source, so its stacks cannot be joined: record one of them."
+            )
+        return weights
+
     def _check_tokens(self, index: int, queries: int, keys: int) -> None:
         """Refuse layers that attend to positions of their own, as those that fill a canvas behind the text do."""
         lengths = sorted({layer.shape[-1] for layer in self.layers})

@@ -29,7 +29,7 @@ from .reader import Change, Sight, plain_answers
 from .request import Request, checked_count, checked_request
 from .vectors import VectorCollector, watch_vectors
 from .verifying import card_of, observed_run, self_check
-from .watching import evaluation_mode, implementation_of, on_interface
+from .watching import AttentionCall, evaluation_mode, implementation_of, on_interface
 
 BLANKS = ("unk", "mask", "pad")
 """Tokens that can stand for no token, by the names tokenizers give them."""
@@ -69,7 +69,14 @@ class HuggingFaceReader(HubModel):
         """What the configuration and the modules tell of a stack, or None where its layers and heads are not told."""
         if request.stack not in self._sizes:
             self._sizes[request.stack] = self._size(request.stack)
-        return self._sizes[request.stack]
+        size = self._sizes[request.stack]
+        return self._all_stacks(size) if request.all_stacks and size is not None else size
+
+    def _all_stacks(self, size: Size) -> Size:
+        """The size of three stacks in one record, by that of cross-attention: a bound where their heads differ."""
+        below = size_of(self.model, "encoder")
+        heads = size.heads if below is None else max(size.heads, below[1])
+        return replace(size, layers=size.attentions, heads=heads, is_bound=True)
 
     @cached_property
     def _sizes(self) -> dict[Stack, Size | None]:
@@ -167,10 +174,31 @@ class HuggingFaceReader(HubModel):
         del passages  # the collector cuts off padding when the records are made
         heads_mean = request.heads == "mean"
         collector = Collector(self.model, request.stack, heads_mean, request.queries_and_keys, request.values)
+        others: tuple[Stack, ...] = ("encoder", "decoder") if request.all_stacks else ()
+        beside = [Collector(self.model, stack, heads_mean, queries_and_keys=False, values=False) for stack in others]
+
+        in_turn: list[Stack] = []
+
+        def each_stack(call: AttentionCall) -> None:
+            if call.module is not None:  # else it comes when the model is through, and tells nothing of the order
+                in_turn.append(call.stack)
+            for one in (collector, *beside):
+                one(call)
+
         check = self_check(self.model, batch, request.verify)
         with changed_lookups(self.model, change):
-            output = observed_run(self.model, batch, collector, check)
-        return Sight(output, collector.layers, partial(self._fields, collector))
+            output = observed_run(self.model, batch, each_stack, check)
+        if request.all_stacks:
+            self._check_order([stack for stack in in_turn if stack != "encoder"])
+        return Sight(output, collector.layers, partial(self._fields, collector, beside))
+
+    def _check_order(self, in_turn: Sequence[Stack]) -> None:
+        """Refuse a decoder whose layers do not attend to what they have read first, and then to the source."""
+        if list(in_turn) != ["decoder", "cross"] * (len(in_turn) // 2):
+            raise BadInput(
+                f"Not every layer of the decoder of {type(self.model).__name__} attends first to what it has read and"
+                " then to the source, so its stacks cannot be joined: record one of them."
+            )
 
     @property
     def shows_vectors(self) -> bool:
@@ -195,10 +223,13 @@ class HuggingFaceReader(HubModel):
         causal = stack == "decoder" and (len(passage.sides(stack)[0]) == 1 or set(fields["ahead"]) == {0})
         return {**fields, "stack": stack, "causal": causal, "readout": self.readout(passage, stack)}
 
-    def _fields(self, collector: Collector, row: int, passage: Passage) -> dict[str, Any]:
+    def _fields(self, collector: Collector, beside: Sequence[Collector], row: int, passage: Passage) -> dict[str, Any]:
         stack = collector.stack
         queries, keys = passage.sides(stack)
         fields = collector.item(row, len(queries), len(keys))
+        for other in beside:
+            length = len(passage.sides(other.stack)[0])
+            fields[f"{other.stack}_weights"] = other.joinable(row, length, len(fields["weights"]))
         causal = stack == "decoder" and (len(queries) == 1 or looks_causal(fields["weights"]))
         return {**fields, "stack": stack, "causal": causal, "readout": self.readout(passage, stack)}
 

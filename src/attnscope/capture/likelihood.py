@@ -22,7 +22,7 @@ from .watching import evaluation_mode
 
 MOST_NUMBERS = 5 * 10**7
 """How many logits one batch may have."""
-WASTE = 1.2
+WASTE = 1.05
 """By how much a batch may be more work than its runs one by one, for padding and for beginnings run again."""
 SHORT = 256
 """Runs of so few tokens together are quicker as one batch, whatever is wasted."""

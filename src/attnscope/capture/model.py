@@ -144,12 +144,13 @@ class InstrumentedModel:
         are then the tokens, named by their place, and `record.grid` has the rows and columns of a picture.
 
         `stack` is encoder, decoder or cross; an encoder-decoder records its cross-attention by default, over
-        `text_target` or else over its own greedy output. A causal model reads `text_target` as the answer behind the
-        text (`card["prompt_tokens"]` tells where it begins). `gradients` adds the gradients of `target` (a class or
-        token, `"sum"` of all, or the prediction) with respect to embeddings and attention; `quantity` says whether of
-        its logit, its probability or the `difference` to the next best, and `against` another outcome takes that one's
-        off: why this and not that? `heads="mean"` keeps only the mean over heads,
-        for long inputs.
+        `text_target` or else over its own greedy output. `stack="all"` puts the encoder's and the decoder's attention
+        to themselves beside it, all of one pass, so that rollout can follow an output token to the source. A causal
+        model reads `text_target` as the answer behind the text (`card["prompt_tokens"]` tells where it begins).
+        `gradients` adds the gradients of `target` (a class or token, `"sum"` of all, or the prediction) with respect to
+        embeddings and attention; `quantity` says whether of its logit, its probability or the `difference` to the next
+        best, and `against` another outcome takes that one's off: why this and not that? `heads="mean"` keeps only the
+        mean over heads, for long inputs.
 
         `keep="vectors"` keeps queries and keys in place of the weights between them (a `VectorRecord`), so that memory
         grows with the tokens and not with their square; `"bfloat16 vectors"` takes half of that, and `"auto"` keeps
@@ -248,6 +249,8 @@ class InstrumentedModel:
         sink takes is missing in a row's sum. Layers are counted in the order in which the model comes to them.
         """
         request, reader = self.reader.request(stack=stack), self.hugging_face
+        if request.all_stacks:
+            raise BadInput('stream shows the layers of one stack: give stack="encoder", "decoder" or "cross".')
         passage = reader.passage(text, text_target, checked_truncation(False, truncate))
         stream_layers(reader, reader.complete([passage], request.stack, 1)[0], request, see)
 

@@ -31,6 +31,8 @@ HeadsKept = Literal["all", "mean"]
 """Every head by itself, or their mean alone."""
 Keep = Literal["weights", "vectors", "bfloat16 vectors", "auto"]
 """What of attention a record holds: its weights, or the queries and keys they follow from, whole or as bfloat16."""
+ALL_STACKS = "all"
+"""What asks for all three stacks of an encoder-decoder in one record."""
 FEWEST_STEPS = 9
 """Steps of integrated gradients on a smooth way."""
 SMALL = 2**28
@@ -52,6 +54,8 @@ class Request:
     values: bool
     verify: Verify
     keep: Keep = "weights"
+    all_stacks: bool = False
+    """Whether cross-attention has the attention of encoder and decoder to themselves beside it."""
 
 
 def checked_request(
@@ -69,8 +73,7 @@ def checked_request(
     keep: str = "weights",
 ) -> Request:
     """What the user asks of a model with these stacks, or one sentence about what it cannot give."""
-    if stack is not None and stack not in stacks:
-        raise BadInput(f"This model has no {stack} stack: choose from {', '.join(sorted(stacks))}.")
+    _check_stack(stack, stacks, keep)
     if heads not in get_args(HeadsKept):
         raise BadInput(f'heads is "all" or "mean" at capture, not {heads!r}; record.select(heads=...) chooses heads.')
     if heads == "mean" and (queries_and_keys or values):
@@ -91,7 +94,7 @@ def checked_request(
             raise BadInput(f"{name} is True or False, not {switch!r}.")
     _check_outcomes(gradients, quantity, target=target, against=against)
     return Request(
-        stack=cast(Stack, stack or stacks[0]),
+        stack="cross" if stack == ALL_STACKS else cast(Stack, stack or stacks[0]),
         gradients=gradients,
         target=target,
         against=against,
@@ -101,7 +104,23 @@ def checked_request(
         values=values,
         verify=_checked_verify(verify),
         keep=cast(Keep, keep),
+        all_stacks=stack == ALL_STACKS,
     )
+
+
+def _check_stack(stack: str | None, stacks: Sequence[Stack], keep: str) -> None:
+    """Refuse a stack that the model does not have; all three are those of an encoder-decoder."""
+    if stack is None or stack in stacks:
+        return
+    if stack != ALL_STACKS:
+        raise BadInput(f"This model has no {stack} stack: choose from {', '.join(sorted(stacks))}.")
+    if "cross" not in stacks:
+        raise BadInput(
+            'stack="all" is for encoder-decoders, and this model has one stack'
+            f" ({', '.join(stacks)}): leave stack= out."
+        )
+    if keep != "weights":
+        raise BadInput(f'keep="{keep}" is for one stack: with stack="all" keep weights, or their mean by heads="mean".')
 
 
 def _check_outcomes(gradients: bool, quantity: str, **outcomes: object) -> None:
@@ -301,6 +320,6 @@ def settled(request: Request, lengths: Sequence[int], size: Size | None, shows_v
 
 def vectors_instead(request: Request) -> Request | None:
     """The same record with vectors in place of weights, where nothing is asked for that needs weights."""
-    if request.queries_and_keys or request.heads != "all" or request.keep != "weights":
+    if request.queries_and_keys or request.heads != "all" or request.keep != "weights" or request.all_stacks:
         return None
     return replace(request, keep="vectors")

@@ -44,6 +44,8 @@ class Named:
 
 def record_inputs(reader: HubModel, inputs: Mapping[str, Any], request: Request) -> AttentionRecord:
     """The record of one picture, sound or whatever else a processor made ready for the model."""
+    if request.all_stacks:
+        raise BadInput('stack="all" is for texts: record one stack of inputs=.')
     batch = _checked(reader, inputs)
     model = part_that_reads(reader.model, batch)
     if reader.has_both_sides and model is reader.model:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..attribution.blank_out import LEAST, blank_out
+from ..attribution.blank_out import LEAST, blank_out, runs_kept
 from ..attribution.phrases import Phrase, phrases
 from ..capture import InstrumentedModel, load
 from ..errors import BadInput
@@ -227,11 +227,13 @@ def _explain(
     """The mistake with what each of its words did; phrases where no word did anything."""
     record = model.record(one.text, truncate=truncate)
     asked = (record, model, replacement)
-    scores = blank_out(*asked, by="word", target=one.predicted, against=one.gold, signed=True, batch_size=batch_size)
-    chances = dict(record.prediction)
-    margin = math.log(max(chances[one.predicted], LEAST) / max(chances[one.gold], LEAST))
-    alone = float(scores.scores.max())
-    together = () if alone > margin else phrases(*asked, one.predicted, one.gold, batch_size=batch_size)
+    pair: Any = {"target": one.predicted, "against": one.gold, "batch_size": batch_size}
+    with runs_kept():
+        scores = blank_out(*asked, by="word", signed=True, **pair)
+        chances = dict(record.prediction)
+        margin = math.log(max(chances[one.predicted], LEAST) / max(chances[one.gold], LEAST))
+        alone = float(scores.scores.max())
+        together = () if alone > margin else phrases(*asked, **pair)
     return replace(one, scores=scores, margin=margin, phrases=tuple(some for some in together if some.change > alone))
 
 

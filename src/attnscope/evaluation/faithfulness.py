@@ -193,13 +193,25 @@ def _figures(model: Model, text: Text, question: Question, options: Mapping[str,
     return list(figures_of(model.record(text, **options), model, question, 0)[0])
 
 
+def _every_stack(model: Model, text: Text, truncate: bool) -> dict[str, str]:
+    """What asks an encoder-decoder for all its stacks, by which methods follow its answer to the source."""
+    if "cross" not in getattr(model, "stacks", ()):
+        return {}
+    try:
+        model.record(text, stack="all", truncate=truncate)
+    except BadInput:
+        return {}
+    return {"stack": "all"}
+
+
 def _way_to_record(
     model: Model, text: Text, methods: Mapping[str, Method], truncate: bool
 ) -> tuple[dict[str, Any], dict[str, str], int]:
     """The cheapest way to record that serves the most methods; those it does not serve, and why; the model's layers."""
     tried: list[tuple[dict[str, Any], dict[str, str], int]] = []
+    stacks = _every_stack(model, text, truncate)
     for way in WAYS_TO_RECORD:
-        options = {**way, "truncate": truncate}
+        options = {**way, **stacks, "truncate": truncate}
         try:
             record = model.record(text, **options)
         except BadInput:

@@ -84,6 +84,9 @@ def _mean_loss(intact: float, probabilities: Sequence[float]) -> float:
 
 
 BASELINES = ("random", "position", "frequency")
+SEGMENT_BASELINES = ("random", "position", "length", "bm25")
+"""Those of segments of an answer's context."""
+KNOW_NOTHING = frozenset((*BASELINES, *SEGMENT_BASELINES))
 
 
 def random_scores(count: int, seed: int, text: int) -> Float[Tensor, " token"]:

@@ -22,7 +22,7 @@ from ..record.schema import (
     checked,
     quote,
 )
-from .per_text import BASELINES, ERASURE
+from .per_text import BASELINES, ERASURE, KNOW_NOTHING, SEGMENT_BASELINES
 from .tables import ALL, as_table, parsed_rows, read_card, write_card, write_table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ NUMBERS = ("value", "low", "high", "above", "above_low", "above_high")
 OF_ONE = ["method", "layer", "against", "measure", "special", "bucket"]
 """What tells the figures of a table apart."""
 COLUMNS = (*OF_ONE, "value", "low", "high", "texts", "baseline", "above", "above_low", "above_high")
-TOLD = ("spearman", "comprehensiveness", "sufficiency")
+TOLD = ("spearman", "comprehensiveness", "sufficiency", "drop_1", "drop_3", "drop_5")
 """The measures of a summary."""
 
 
@@ -79,8 +79,8 @@ class Trust:
         ranked = rows["measure"] == "spearman"
         columns = rows["measure"].where(~ranked, rows["against"])
         wide = rows.assign(column=columns).pivot(index="method", columns="column", values="value")
-        order = [name for name in rows["method"].unique() if name not in BASELINES]
-        order += [name for name in BASELINES if name in wide.index]
+        order = [name for name in rows["method"].unique() if name not in KNOW_NOTHING]
+        order += [name for name in dict.fromkeys((*BASELINES, *SEGMENT_BASELINES)) if name in wide.index]
         return wide.loc[order, list(columns.unique())].rename_axis(columns=None)
 
     @checked
@@ -121,7 +121,7 @@ class Trust:
         for name in summary.columns:
             table.add_column(name, justify="right")
         for method, values in summary.iterrows():
-            style = "dim" if method in BASELINES else ""
+            style = "dim" if method in KNOW_NOTHING else ""
             table.add_row(Text(str(method)), *(_number(value) for value in values), style=style)
         return Group(
             Text(self._title(), style="bold"), table, *(Text(f"\n{sentence}") for sentence in self._sentences())
@@ -131,7 +131,7 @@ class Trust:
         summary = self.summary()
         head = "".join(f"<th style='text-align:right'>{escape(name)}</th>" for name in summary.columns)
         body = "".join(
-            f"<tr{' style=color:#777' * (method in BASELINES)}><th style='text-align:left;font-weight:400'>"
+            f"<tr{' style=color:#777' * (method in KNOW_NOTHING)}><th style='text-align:left;font-weight:400'>"
             f"{escape(str(method))}</th>"
             + "".join(f"<td style='text-align:right'>{_number(value)}</td>" for value in values)
             + "</tr>"
@@ -155,6 +155,8 @@ class Trust:
     def _title(self) -> str:
         model = Path(self.card["model"])
         name = model.name if model.is_absolute() else model
+        if "by" in self.card:
+            return f"{name} on {counted(self.card['texts'], 'answer')}, by {self.card['by']}"
         return f"{name} on {counted(self.card['texts'], 'text')}, special tokens set aside"
 
 
@@ -198,7 +200,11 @@ def _number(value: float) -> str:
 
 
 FEW_TEXTS = 30
-REFERENCES = {"blank_out": "what blanking a token out changes", "gradient": "the gradient of the answer"}
+REFERENCES = {
+    "blank_out": "what blanking a token out changes",
+    "gradient": "the gradient of the answer",
+    "leave_one_out": "what the answer loses without a segment",
+}
 CAVEAT = (
     "Attention need not be an explanation (Jain & Wallace 2019; Wiegreffe & Pinter 2019): these figures say whose order"
     " of the tokens follows the model's behaviour on texts like these, not why the model answered as it did."
@@ -227,7 +233,7 @@ def verdict(table: pd.DataFrame) -> list[str]:
 def _conclusion(rows: pd.DataFrame) -> str:
     """One sentence for all that the methods were held against."""
     measures = rows["against"].map(lambda against: _measure(str(against)))
-    chosen = rows[(rows["measure"] == measures) & ~rows["method"].isin(BASELINES)].dropna(subset=["value", "above"])
+    chosen = rows[(rows["measure"] == measures) & ~rows["method"].isin(KNOW_NOTHING)].dropna(subset=["value", "above"])
     ways, by_method = chosen["against"].nunique(), chosen.assign(clear=chosen["above_low"] > 0).groupby("method")
     ranked = by_method[["clear", "value"]].agg({"clear": "sum", "value": "mean"}).sort_values(["clear", "value"])
     if ranked.empty or ranked["clear"].max() == 0:
@@ -242,7 +248,7 @@ def _conclusion(rows: pd.DataFrame) -> str:
 def _about(rows: pd.DataFrame, table: pd.DataFrame, against: str) -> Iterator[str]:
     """What the rows held against one thing say."""
     measure = _measure(against)
-    chosen = rows[(rows["against"] == against) & (rows["measure"] == measure) & ~rows["method"].isin(BASELINES)]
+    chosen = rows[(rows["against"] == against) & (rows["measure"] == measure) & ~rows["method"].isin(KNOW_NOTHING)]
     chosen = chosen.dropna(subset=["value", "above"]).sort_values("value", ascending=False)
     above, below = chosen["above_low"] > 0, chosen["above_high"] < 0
     what, unit = _words(against)
@@ -298,7 +304,7 @@ def _measure(against: str) -> str:
 def _words(against: str) -> tuple[str, str]:
     """What a method is held against, and the figure that says how well it does."""
     if against == ERASURE:
-        return "what the model loses with the tokens put first", "comprehensiveness"
+        return "what the model loses with what is put first", "comprehensiveness"
     return REFERENCES.get(against, f"the scores of {against}"), "Spearman"
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Float64, Int64
 from ..errors import BadInput
 from ..files import written_atomically
 from ..record.schema import Anything, card_from_json, json_of, reason_of
-from .per_text import BASELINES, Figure
+from .per_text import KNOW_NOTHING, Figure
 
 Parsed = TypeVar("Parsed")
 ALL = "all"
@@ -86,12 +86,12 @@ def as_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def _rivals(figures: Sequence[Figure], figure: Figure) -> list[int]:
     """The places of the baselines of a figure: the same measure on scores that know nothing; a baseline has none."""
-    if figure.method in BASELINES:
+    if figure.method in KNOW_NOTHING:
         return []
     return [
         place
         for place, other in enumerate(figures)
-        if other.method in BASELINES and other[2:] == figure[2:]  # against, measure, special
+        if other.method in KNOW_NOTHING and other[2:] == figure[2:]  # against, measure, special
     ]
 
 

@@ -1,6 +1,6 @@
 """AttentionRecord: what one model did on one text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,11 +10,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..errors import BadInput, check_number
-from . import checks, sketch, storage, words
+from . import checks, sketch, stacks, storage, words
 from .from_weights import distribution, kept_positions, stacked_layers
 from .schema import Card, Count, Finite, Flag, Label, Numbers, Words, check_fields, checked, quote
 from .segments import TokenSegments
 from .target import Target
+from .vectors import BLOCK
 
 Stack = Literal["encoder", "decoder", "cross"]
 
@@ -66,6 +67,11 @@ class AttentionRecord:
     softcap: Finite | None = None
     score_bias: Float[Tensor, "layer #head query key"] | None = None
     """What the model adds to its scores: position biases, and -inf where the mask hides a key."""
+    encoder_weights: Float[Tensor, "encoder_layer encoder_head key key"] | None = None
+    """Beside cross-attention, the source's attention to itself in the same pass; there with `decoder_weights`."""
+    decoder_weights: Float[Tensor, "layer decoder_head query query"] | None = None
+    """Beside cross-attention, what the decoder has read so far attending to itself: one map for each layer of
+    both."""
     values: Float[Tensor, "layer head key model_width"] | None = None
     """Value vectors after the head's part of the output projection: what a key gives to what attention returns."""
     embeddings: Float[Tensor, "key embedding_width"] | None = None
@@ -107,6 +113,8 @@ class AttentionRecord:
         if self.stack != "cross" and self.query_tokens != self.key_tokens:
             raise BadInput("Queries and keys of self-attention are the same tokens; for two texts give stack='cross'.")
         self._check_attention()
+        if self.encoder_weights is not None or self.decoder_weights is not None:
+            stacks.check_other_stacks(self)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -249,6 +257,7 @@ class AttentionRecord:
             query_special=tuple(self.query_special[group[0]] for group in query_groups),
             key_special=tuple(self.key_special[group[0]] for group in key_groups),
             masked_queries=tuple(all(self.masked_queries[position] for position in group) for group in query_groups),
+            **stacks.merged_stacks(self, query_groups, key_groups),
             added_tokens=self.added_tokens,
             layers=self.layers,
             heads=self.heads,
@@ -266,7 +275,10 @@ class AttentionRecord:
         return words.units(tokens, special, word_ids, level, self.segments)
 
     def select(self, layers: Any = None, heads: Any = None) -> "AttentionRecord":
-        """The record of only these layers and heads: numbers, lists of numbers or slices, counted from either end."""
+        """The record of only these layers and heads: numbers, lists of numbers or slices, counted from either end.
+
+        Of a record of all three stacks, what is left is cross-attention alone: parts of it cannot be joined.
+        """
         layer_positions = checks.positions(layers, len(self.layers), "layer")
         head_positions = checks.positions(heads, len(self.heads), "head")
 
@@ -283,8 +295,50 @@ class AttentionRecord:
             layers=tuple(self.layers[position] for position in layer_positions),
             heads=tuple(self.heads[position] for position in head_positions),
             scaling=self.scaling and tuple(self.scaling[position] for position in layer_positions),
+            encoder_weights=None,
+            decoder_weights=None,
             **cut_fields,
         )
+
+    @property
+    def has_all_stacks(self) -> bool:
+        """Whether this is cross-attention with the encoder's and the decoder's own beside it."""
+        return self.encoder_weights is not None
+
+    @checked
+    def with_stacks(self, encoder: "AttentionRecord", decoder: "AttentionRecord") -> "AttentionRecord":
+        """This record of cross-attention with the other two stacks beside it, so that methods can join all three.
+
+        They must be of the same pass: the same source, the same tokens before the decoder, the same model.
+        `model.record(text, stack="all")` takes all three at once.
+        """
+        return stacks.joined(self, encoder, decoder)
+
+    @checked
+    def of_stack(self, stack: Stack) -> "AttentionRecord":
+        """One stack of a record that holds all three, as a record of its own, for views and methods of one stack."""
+        return stacks.apart(self, stack)
+
+    @checked
+    def rows(self, layer: int, head: int, queries: int | Sequence[int] | slice) -> Float[Tensor, "some_query key"]:
+        """The weights of some queries of one head over all keys; of a record of vectors as of any other."""
+        place, one = checks.position(layer, len(self.layers), "layer"), checks.position(head, len(self.heads), "head")
+        return self._rows(place, checks.positions(queries, self.shape[2], "query"))[one]
+
+    def _rows(self, layer: int, queries: Sequence[int]) -> Float[Tensor, "head some_query key"]:
+        return self.weights[layer][:, list(queries)]
+
+    @checked
+    def blocks(self, layer: int) -> Iterator[tuple[range, Float[Tensor, "head some_query key"]]]:
+        """All weights of a layer, some queries after the other: which queries, and their weights over all keys."""
+        return self._blocks(checks.position(layer, len(self.layers), "layer"))
+
+    def _blocks(self, layer: int) -> Iterator[tuple[range, Float[Tensor, "head some_query key"]]]:
+        _, heads, queries, keys = self.shape
+        step = max(1, BLOCK // (heads * keys))
+        for first in range(0, queries, step):
+            some = range(first, min(first + step, queries))
+            yield some, self.weights[layer, :, some.start : some.stop]
 
     @checked
     def top_keys(self, layer: int, k: int) -> tuple[Float[Tensor, "head query k"], Int[Tensor, "head query k"]]:
@@ -335,7 +389,7 @@ class AttentionRecord:
         head_words = "head mean" if self.pooled else f"{heads} heads"
         name = self.card.get("model") or "from weights"
         answer = f", {self.prediction[0][0]!r} {self.prediction[0][1]:.3f}" if self.prediction else ""
-        causal = ", causal" if self.causal else ""
+        causal = ", causal" if self.causal else " with encoder and decoder" if self.has_all_stacks else ""
         return f"{type(self).__name__}({name}: {layers} layers x {head_words}, {size}, {self.stack}{causal}{answer})"
 
     def _repr_html_(self) -> str:

@@ -169,7 +169,7 @@ def model_of(cls: Any, extra: Extra = "forbid") -> type[BaseModel]:
     """The other fields of a dataclass as pydantic checks them."""
     hints = get_type_hints(cls, include_extras=True)
     plain: dict[str, Any] = {
-        field.name: (hints[field.name], _default(field))
+        field.name: (_by_class(hints[field.name], _has_tensors), _default(field))
         for field in fields(cls)
         if field.init and field.name not in tensor_fields(cls)
     }
@@ -277,14 +277,19 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return held
 
 
-def _by_class(hint: Any) -> Any:
+def _has_tensors(hint: Any) -> bool:
+    """Whether this is a dataclass with tensors, which checks its own fields when it is made."""
+    return bool(is_dataclass(hint)) and bool(tensor_fields(hint))
+
+
+def _by_class(hint: Any, is_ours: Callable[[Any], bool] = is_dataclass) -> Any:
     """The annotation with our own classes as they are: an argument of one is not taken apart."""
-    if is_dataclass(hint):
+    if is_ours(hint):
         return Annotated[Any, AfterValidator(partial(_instance, hint))]
     inner = get_args(hint)
     if not inner or get_origin(hint) in (Annotated, Callable, Literal):
         return hint
-    made = tuple(map(_by_class, inner))
+    made = tuple(_by_class(kind, is_ours) for kind in inner)
     return reduce(or_, made) if _choices(hint) else get_origin(hint)[made]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from jaxtyping import Float
@@ -14,7 +14,7 @@ from .checks import position
 from .schema import Count, Label, Words, check_fields, checked
 from .segments import TokenSegments
 from .sketch import scores_html
-from .words import readable, units
+from .words import Level, readable, units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,13 @@ class TokenScores:
     """The scores for one layer and query, both counted from zero."""
     compute_saturation: Callable[[Float[Tensor, "layer query key"]], Saturation] | None = None
     compute_per_head: Callable[[], Float[Tensor, "layer head key"]] | None = None
+    upper: Float[Tensor, " key"] | None = None
+    """Where a method could only be bounded: what the true scores are at most; `scores` then are what they are at
+    least."""
     warnings: tuple[Words, ...] = ()
+    prefix: "TokenScores | None" = None
+    """Where the scores are of an encoder-decoder's source: what stays on the tokens that the decoder had read before.
+    Scores and prefix together sum to one, for the read-out as for each row of their maps."""
     noise: Words = ""
     """Why nothing should be ranked against these scores, in words; empty where it may be."""
 
@@ -80,8 +86,9 @@ class TokenScores:
         if self.compute_row is None:
             raise BadInput(f"The method {self.method} scores tokens for the read-out only: it has no map.")
         layer, query = position(layer, self.size[0], "layer"), position(query, self.size[1], "query")
-        # a cached property lies in the instance's dictionary once it has been computed
-        return self.map[layer, query] if "map" in self.__dict__ else self.compute_row(layer, query)
+        # a cached property lies in the instance's dictionary once it has been computed; rows left out of it are not
+        known = self.map[layer, query] if "map" in self.__dict__ else None
+        return self.compute_row(layer, query) if known is None or bool(known.isnan().any()) else known
 
     @cached_property
     def per_head(self) -> Float[Tensor, "layer head key"]:
@@ -123,10 +130,16 @@ class TokenScores:
         groups, labels = self._units(level)
         merged = torch.stack([self.scores[group].sum() for group in groups])
         segments = None if self.segments is None else self.segments.merged(groups)
-        return replace(self._of_tokens(labels, merged, [group[0] for group in groups]), segments=segments)
+        most = None if self.upper is None else torch.stack([self.upper[group].sum() for group in groups])
+        summed = replace(self._of_tokens(labels, merged, [group[0] for group in groups], most), segments=segments)
+        # what a decoder has written has no segments of the source: there a level of its own stays as it is
+        of_prefix = level if level in get_args(Level) else "token"
+        return summed if self.prefix is None else replace(summed, prefix=self.prefix.sum_by(of_prefix))
 
     def by(self, level: str) -> "pd.DataFrame":
         """A table of segment and score: the sum over the tokens of each segment of a level, in the order of the text.
+
+        Where a method could only be bounded, `score` is what it is at least, and `at_most` stands beside it.
 
         >>> import attnscope
         >>> record = attnscope.AttentionRecord.from_weights([[[[1.0, 0.0], [0.5, 0.5]]]], ["so", "long"])
@@ -137,7 +150,12 @@ class TokenScores:
         import pandas as pd
 
         groups, labels = self._units(level)
-        return pd.DataFrame({"segment": list(labels), "score": [float(self.scores[group].sum()) for group in groups]})
+        sums = {
+            name: [float(values[group].sum()) for group in groups]
+            for name, values in (("score", self.scores), ("at_most", self.upper))
+            if values is not None
+        }
+        return pd.DataFrame({"segment": list(labels), **sums})
 
     def _units(self, level: str) -> tuple[list[list[int]], tuple[str, ...]]:
         return units(self.tokens, self.special, self.word_ids, level, self.segments)
@@ -145,16 +163,22 @@ class TokenScores:
     def without_special(self) -> "TokenScores":
         """The same scores for the tokens of the text alone."""
         kept = [position for position, quiet in enumerate(self.special) if not quiet]
-        return self._of_tokens(tuple(self.tokens[position] for position in kept), self.scores[kept], kept)
+        most = None if self.upper is None else self.upper[kept]
+        return self._of_tokens(tuple(self.tokens[position] for position in kept), self.scores[kept], kept, most)
 
     def _of_tokens(
-        self, tokens: tuple[str, ...], scores: Float[Tensor, " kept"], positions: list[int]
+        self,
+        tokens: tuple[str, ...],
+        scores: Float[Tensor, " kept"],
+        positions: list[int],
+        upper: Float[Tensor, " kept"] | None,
     ) -> "TokenScores":
         """These scores for other tokens; maps are of all tokens, and so have no part in it."""
         return replace(
             self,
             tokens=tokens,
             scores=scores,
+            upper=upper,
             special=tuple(self.special[position] for position in positions),
             word_ids=tuple(self.word_ids[position] for position in positions),
             segments=None if self.segments is None else self.segments.merged([[position] for position in positions]),
@@ -166,15 +190,18 @@ class TokenScores:
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """A table of token, score, word and special."""
+        """A table of token, score, word and special; of scores that are bounds, the upper ones too."""
         import pandas as pd
 
-        columns = {"token": self.tokens, "score": self.scores.tolist(), "word": self.word_ids, "special": self.special}
+        columns: dict[str, Any] = {"token": self.tokens, "score": self.scores.tolist()}
+        columns |= {} if self.upper is None else {"upper": self.upper.tolist()}
+        columns |= {"word": self.word_ids, "special": self.special}
         return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
     def __repr__(self) -> str:
         pairs = zip(readable(self.tokens), self.scores.tolist(), strict=True)
-        noted = "".join(f"; {said}" for said in (self.noise, *self.warnings) if said)
+        left = () if self.prefix is None else (f"prefix {float(self.prefix.scores.sum()):.3f}",)
+        noted = "".join(f"; {said}" for said in (*left, self.noise, *self.warnings) if said)
         return (
             f"TokenScores({self.method}: {', '.join(f'{token.strip()} {score:.3f}' for token, score in pairs)}{noted})"
         )

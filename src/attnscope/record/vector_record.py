@@ -131,20 +131,20 @@ class VectorRecord(AttentionRecord):
             bias=None if self.score_bias is None else self.score_bias[place if len(self.score_bias) > 1 else 0],
         )
 
-    def rows(self, layer: int, head: int, queries: int | Sequence[int]) -> Float[Tensor, "some_query key"]:
-        """The weights of some queries of one head over all keys."""
-        one = checks.positions(head, len(self.heads), "head")[0]
-        return rows(self.layer(layer), checks.positions(queries, self.shape[2], "query"))[one]
+    def _rows(self, layer: int, queries: Sequence[int]) -> Float[Tensor, "head some_query key"]:
+        return rows(self.layer(layer), queries)
 
-    def blocks(self, layer: int) -> Iterator[tuple[slice, slice, Float[Tensor, "head some_query some_key"]]]:
-        """All weights of a layer, block by block: the queries, the keys they may see, the weights between them."""
-        return blocks(self.layer(layer))
+    def _blocks(self, layer: int) -> Iterator[tuple[range, Float[Tensor, "head some_query key"]]]:
+        """The same, computed as they come, with zeros where no query of a block may look."""
+        for queries, seen, weights in blocks(self.layer(layer)):
+            around = (seen.start, self.shape[3] - seen.stop)
+            yield range(queries.start, queries.stop), torch.nn.functional.pad(weights, around)
 
     def _largest(self, layer: int, k: int) -> tuple[Tensor, Tensor]:
         """The same block by block: of each, only the largest are kept."""
         _, heads, queries, _ = self.shape
         values, indices = torch.zeros(heads, queries, k), torch.zeros(heads, queries, k, dtype=torch.long)
-        for asking, seen, weights in self.blocks(layer):
+        for asking, seen, weights in blocks(self.layer(layer)):
             has_too_few = weights.shape[-1] < k
             found = rows(self.layer(layer), range(asking.start, asking.stop)) if has_too_few else weights
             values[:, asking], indices[:, asking] = found.topk(k)
@@ -156,7 +156,7 @@ class VectorRecord(AttentionRecord):
         weights = torch.zeros(self.shape)
         gradients = None if self.output_gradients is None else torch.zeros(self.shape)
         for layer in range(len(self.layers)):
-            for queries, keys, some in self.blocks(layer):
+            for queries, keys, some in blocks(self.layer(layer)):
                 weights[layer, :, queries, keys] = some
             if gradients is not None and self.output_gradients is not None and self.group_values is not None:
                 values = of_heads(self.group_values[layer].float(), self.shape[1])
@@ -179,8 +179,8 @@ class VectorRecord(AttentionRecord):
     def by(self, level: str) -> AttentionRecord:
         """Refused: attention between words or segments is a matrix too."""
         raise BadInput(
-            f"A record of vectors has no weights to merge into a {quote(level)} each: merge the scores of a method,"
-            f" scores.by({level!r})."
+            f"A record of vectors has no weights to merge by {level}: merge the scores of a method,"
+            f" scores.sum_by({quote(level)})."
         )
 
     def select(self, layers: Any = None, heads: Any = None) -> AttentionRecord:

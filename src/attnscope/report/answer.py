@@ -9,7 +9,7 @@ from torch import Tensor
 from ..attribution import Comparison
 from ..evaluation import Trust
 from ..explaining import Explanation, carried_words, phrases_in_words
-from ..numerals import counted
+from ..numerals import counted, percent
 from ..record import AttentionRecord, VectorRecord
 from ..record.vectors import carry
 from ..views.scores_methods import trust_of
@@ -120,10 +120,10 @@ def _explain(record: AttentionRecord) -> str:
     outcome, against, chances = record.target.outcome, record.target.against, dict(record.prediction)
     if outcome == record.prediction[0][0] and against is None:
         return ""
-    chance = f", which has {percent(chances[outcome])}" if outcome in chances else ""
+    chance = f" ({percent(chances[outcome])})" if outcome in chances else ""
     rival = "" if against is None else f" and not <b dir=auto>{escape(outcome_words(against))}</b>"
     asked = f"<b dir=auto>{escape(outcome_words(outcome))}</b>{escape(chance)}{rival}"
-    return f"<p class=prediction>Explained is why {asked}.</p>"
+    return f"<p class=prediction>Explained: why {asked}.</p>"
 
 
 def resting_words(record: AttentionRecord) -> str:
@@ -187,16 +187,3 @@ def readout_words(record: AttentionRecord) -> str:
     if share < 1.001 / len(record.readout):
         return f"the mean over all {len(record.readout)} tokens"
     return f"a weighted mean of tokens (largest: “{token_texts(record.query_tokens)[position]}” with {share:.2f})"
-
-
-def percent(share: float) -> str:
-    """A share in per cent; nothing is rounded to certainty.
-
-    >>> percent(0.25), percent(0.99999), percent(1e-9)
-    ('25.0 %', '> 99.9 %', '< 0.1 %')
-    """
-    if 0.9995 <= share < 1:
-        return "> 99.9 %"
-    if 0 < share < 0.0005:
-        return "< 0.1 %"
-    return f"{100 * share:.1f} %"

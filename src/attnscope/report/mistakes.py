@@ -6,12 +6,11 @@ from pathlib import Path
 
 from ..evaluation import Mistakes
 from ..evaluation.classifier_mistakes import Mistake, SharedWord
-from ..numerals import counted
+from ..numerals import counted, percent
 from ..paint import colour, ink
 from ..record import TokenScores, readable
 from ..views.page import Prose, write_page
 from ..views.sides import printable
-from .answer import percent
 
 STYLE = Path(__file__).with_name("report.css")
 SHADES = 15
@@ -108,11 +107,11 @@ def _pushed(one: Mistake) -> str:
     if not one.pushers:
         return "No word speaks for the mistake: each that is taken away makes the wrong label likelier."
     named = ", ".join(f"“{word}” {push:+.2f}" for word, push in one.pushers)
-    pushed = f"Pushed by {named} (log-odds; {one.margin:.2f} turn it)."
+    leads = f"in log-odds; the wrong answer leads by {one.margin:.2f}"
     if not one.phrases:
-        return pushed
+        return f"Pushed by {named} ({leads})."
     together = "; ".join(f"“{phrase}” {phrase.change:+.2f}" for phrase in one.phrases)
-    return f"Pushed by words together: {together} (log-odds; {one.margin:.2f} turn it), where no word alone turns it."
+    return f"Pushed by words together: {together} ({leads}), where no word alone turns it."
 
 
 def painted_words(scores: TokenScores) -> str:

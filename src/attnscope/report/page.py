@@ -92,7 +92,7 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
     left_out = dict(comparison.left_out)
     try:
         half = PAGE_BYTES + (budget - PAGE_BYTES) // 2
-        shown = replace(comparison, left_out={})  # which is said below
+        shown = replace(comparison.reference_first, left_out={})  # which is said below
         # a sentence is too long to be the head of a column
         layout = "text" if explanation.by == "sentence" else None
         asked: dict[str, Any] = {"reference": comparison.reference, "layout": layout, "size_budget": half}
@@ -104,10 +104,14 @@ def _items(explanation: Explanation, trust: Trust | None, budget: int) -> Iterat
     if left_out:
         yield Prose(left_out_html(left_out))
     yield Prose("<h3>All heads</h3>")
-    try:
-        yield model_view(record, size_budget=budget)
-    except BadInput as error:
-        yield Prose(left_out_html({"the maps of the heads": str(error)}))
+    if explanation.to_come:
+        # seconds for a long text, and this page will soon be written anew
+        yield Prose("<p class=quiet>They are drawn when the slow methods have answered.</p>")
+    else:
+        try:
+            yield model_view(record, size_budget=budget)
+        except BadInput as error:
+            yield Prose(left_out_html({"the maps of the heads": str(error)}))
     missing = _missing_sections(record, room)
     if "flow" not in missing:
         # to every token of a long text it takes seconds or minutes: there it is of one pair

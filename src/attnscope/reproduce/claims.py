@@ -149,6 +149,7 @@ Judge = Callable[..., "Finding"]
 Text = str | Callable[[str], str]
 """A sentence, or how it reads for each label of a claim that is made several times."""
 TOY_NOTE = "A toy run: this is what would be measured, and it is not judged."
+NO_RUN = "Nothing was run that could tell."
 
 
 class Unmeasured(ValueError):
@@ -262,13 +263,15 @@ def in_every(runs_of: Callable[..., Iterable[Any]]) -> Callable[[Judge], Judge]:
     """Let a function that judges one run judge them all: what it shows of each, and whether it holds in each.
 
     `runs_of` finds the runs, which have a `title`, by the evidence and the label of a claim that has some. One run that
-    fails decides; one that decides nothing leaves all undecided.
+    fails decides; one that decides nothing leaves all undecided, and so it is where there is no run.
     """
 
     def widen(judge: Judge) -> Judge:
         @wraps(judge)
         def judge_all(evidence: Any, *labels: str, **bound: Any) -> Finding:
             found = [(run.title, judge(run, **bound)) for run in runs_of(evidence, *labels)]
+            if not found:
+                raise Unmeasured(NO_RUN)
             here = "; ".join(f"{title}: {one.here}" for title, one in found)
             note = " ".join(f"{title}: {one.note}" for title, one in found if one.note)
             effect = spread_of(one.effect for _, one in found)
@@ -280,13 +283,13 @@ def in_every(runs_of: Callable[..., Iterable[Any]]) -> Callable[[Judge], Judge]:
 
 
 def together(verdicts: Iterable[bool | None]) -> bool | None:
-    """The verdict on all: false if one is, undecided if one is, true otherwise.
+    """The verdict on all: false if one is, undecided if one is or there are none, true otherwise.
 
-    >>> together([True, None]), together([True, None, False]), together([True])
-    (None, False, True)
+    >>> together([True, None]), together([True, None, False]), together([True]), together([])
+    (None, False, True, None)
     """
     seen = set(verdicts)
-    return False if False in seen else None if None in seen else True
+    return False if False in seen else True if seen == {True} else None
 
 
 def spread_of(effects: Iterable[Effect | None]) -> Effect | None:

@@ -117,10 +117,12 @@ def pieces(words: Words) -> Sequence[Piece]:
     return [words] if isinstance(words, str) else words
 
 
-# As Markdown, as the hosts of repositories show it.
+# As Markdown, as the hosts of repositories and the docs show it.
 
 
-SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#&])")
+SPECIAL = re.compile(r"([\\`*_\[\]|#])")
+ENTITIES = str.maketrans({sign: f"&#{ord(sign)};" for sign in "~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+"""Signs before which some readers, the one that builds the docs among them, show a backslash."""
 
 
 def markdown_of(document: Document, drawings: Mapping[str, str]) -> str:
@@ -133,9 +135,9 @@ def escape_markdown(text: str) -> str:
     r"""Text whose characters mean themselves, on one line.
 
     >>> escape_markdown("a * b\n<c>")
-    'a \\* b \\<c\\>'
+    'a \\* b &lt;c&gt;'
     """
-    return SPECIAL.sub(r"\\\1", " ".join(text.split("\n")))
+    return SPECIAL.sub(r"\\\1", " ".join(text.split("\n"))).translate(ENTITIES)
 
 
 def _markdown_block(block: Block, drawings: Mapping[str, str]) -> str:

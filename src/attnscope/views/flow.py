@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..attribution.flow import FlowGraph
+from ..attribution.flow_graph import FlowGraph
 from ..attribution.heads import Heads, pooled_maps, square_weights, with_residual
 from ..errors import BadInput
 from ..record import AttentionRecord, VectorRecord

@@ -129,7 +129,7 @@ export class FlowPanel {
       colour: palette.sequential[Math.round(255 * this.#share(share))],
     }));
     tokens.least.textContent = short(shown.scale?.start ?? 0);
-    if (shown.scores?.some((score) => isBeyond(score, shown.scale))) tokens.most.textContent += "; bar: beyond, special or sink";
+    if (shown.scores?.some((score) => isBeyond(score, shown.scale))) tokens.most.textContent += "; bar: beyond";
   }
 
   #share(share) {

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from ..attribution import flow as attention_flow
 from ..attribution import rollout as attention_rollout
-from ..attribution.flow import SATURATED, FlowGraph
+from ..attribution.flow import SATURATED
+from ..attribution.flow_graph import FlowGraph
 from ..attribution.flow_kernels import SCALE
 from ..attribution.heads import Heads
 from ..record import AttentionRecord

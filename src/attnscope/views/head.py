@@ -38,6 +38,8 @@ SAMPLED = 64
 """Queries of a long text by which its threshold is chosen."""
 STEP, LARGEST = 0.005, 0.5
 """The steps and the end of the slider of the threshold."""
+PALE = 0.25
+"""Where lines as faint as this are among the strongest, the view opens on a square-root scale: else nothing is seen."""
 
 
 @checked
@@ -76,6 +78,7 @@ def head(
     chosen = with_few_weights(record).select(include_layers, include_heads)
     sides = sides_of(chosen, sentence_b_start)
     shown = layers_with_room(chosen, sides, size_budget, keys_per_query)
+    threshold = opening_threshold(shown, layer)
     return record_view(
         "head",
         shown,
@@ -85,7 +88,7 @@ def head(
         size_budget=size_budget,
         keys_per_query=keys_per_query,
         draw=partial(head_figure, shown, sides),
-        opening={"threshold": opening_threshold(shown, layer)},
+        opening={"threshold": threshold, "root": 0 < threshold < PALE},
         left_out=[number for number in chosen.layers if number not in shown.layers],
     )
 

@@ -4,6 +4,8 @@ import { colours, drawRamp, element, movedPlace, percent, pointedPlace, sharp, s
 import { Frame } from "./frame.js";
 
 const LEGEND = 120;
+/** The opacity of the heat from which the image beneath it is all grey. */
+const GREY = 0.5;
 
 /** The images and what they share. */
 class ImageView {
@@ -121,7 +123,13 @@ class ImageView {
     const height = Math.round((width * size[1]) / size[0]);
     const context = sharp(canvas, width, height);
     const opacity = this.frame.get("opacity", 0.6);
+    // the colours of an image would mix with those of the scores: it steps back to grey as the heat comes up
     context.drawImage(this.picture, 0, 0, width, height);
+    context.globalCompositeOperation = "saturation";
+    context.globalAlpha = Math.min(1, opacity / GREY);
+    context.fillStyle = "#808080";
+    context.fillRect(0, 0, width, height);
+    context.globalCompositeOperation = "source-over";
     const patches = [];
     const edge = (place, count, whole) => Math.round((place * whole) / count);
     method.scores.forEach((line, row) =>
@@ -149,7 +157,7 @@ class ImageView {
     const { grid } = this.payload;
     const root = this.frame.get("root", false) ? "the square root of " : "";
     const said = [
-      `${grid[0]} by ${grid[1]} patches. Colour and opacity are ${root}the score, from 0 to the largest patch of each method; a patch without a score is the image itself.`,
+      `${grid[0]} by ${grid[1]} patches. Colour and opacity are ${root}the score, from 0 to the largest patch of each method; the image is grey beneath them, and a patch without a score is the image alone.`,
     ];
     const elsewhere = shown
       .filter(({ method }) => method.elsewhere > 1e-6)

@@ -26,6 +26,8 @@ LARGEST_PNG = 400_000
 """Bytes up to which the image travels as PNG, without loss; beyond, as JPEG."""
 OPACITY = 0.6
 """How much of the image the heat of the largest score covers when the view opens."""
+GREY = 0.5
+"""The opacity of the heat from which the image beneath it is all grey."""
 PATCH = "patch "
 """How the tokens of patches begin in a record of an image: `patch 3,7` is row 3 and column 7."""
 GAP, TITLE, SCALE = 0.12, 0.17, 0.3
@@ -101,7 +103,7 @@ def image_figure(
             axes = figure.add_axes((left / width, 1 - (top + TITLE + tall) / height, each / width, tall / height))
             axes.set_axis_off()
             extent = (0, scores.shape[1], scores.shape[0], 0)
-            axes.imshow(pixels, extent=extent, aspect="auto", interpolation="antialiased")
+            axes.imshow(stepped_back(pixels, state), extent=extent, aspect="auto", interpolation="antialiased")
             axes.imshow(overlay(scores, state), extent=extent, aspect="auto", interpolation="nearest")
             figure.text(left / width, 1 - (top + TITLE / 2) / height, fit_text(name, each), va="center", color=INK)
             end = float(np.abs(scores).max())
@@ -121,6 +123,20 @@ def image_figure(
         f"Scores of {' and '.join(chosen)} over the patches of an image, {down} rows by {over} columns; colour is the"
         f" score, from 0 to the largest of each method, and covers the image by {opacity:.0%} where it is largest.",
     )
+
+
+def stepped_back(pixels: Pixels, state: Mapping[str, Any]) -> Pixels:
+    """The image in grey, as far as the heat covers it: its own colours would mix with those of the scores.
+
+    >>> stepped_back(np.array([[[200, 0, 0]]], dtype=np.uint8), {"opacity": 0.0}).tolist()
+    [[[200, 0, 0]]]
+    >>> stepped_back(np.array([[[200, 0, 0]]], dtype=np.uint8), {"opacity": 0.6}).tolist()
+    [[[60, 60, 60]]]
+    """
+    share = min(1.0, float(state.get("opacity", OPACITY)) / GREY)
+    luma = pixels @ np.array([0.3, 0.59, 0.11])
+    grey: Pixels = np.rint((1 - share) * pixels + share * luma[..., None]).astype(np.uint8)
+    return grey
 
 
 def overlay(

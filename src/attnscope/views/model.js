@@ -198,7 +198,7 @@ class ModelGrid {
     const [high, wide] = shown.block;
     const pixel = shown.mean ? `one pixel is what each of ${many(high)} gives to ${many(wide)} together, in the mean` : largest;
     this.weightKey.textContent = `weight, ${frame.get("root", false) ? "square-root" : "linear"} scale; ${pixel}; rows are the ${unit}s that attend, columns those attended to`;
-    this.barKey.textContent = `bars: ${statistic.title.toLowerCase()} of each map, whose width is ${short(this.largest)}${unitAfter(statistic)}; at layers and heads its mean`;
+    this.barKey.textContent = `bars: ${statistic.title.toLowerCase()}, as wide as a map at ${short(this.largest)}${unitAfter(statistic)}`;
     const said = [
       `The bar below each map is its ${statistic.title.toLowerCase()} (${statistic.meaning}), from 0 to ${short(this.largest)}${unitAfter(statistic)}, over tokens that have a choice; in the headers, its mean.`,
     ];

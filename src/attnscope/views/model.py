@@ -30,6 +30,7 @@ from .printing import (
     draw_lines,
     draw_outlines,
     drawn_figure,
+    fit_text,
     text_width,
 )
 from .record_view import record_view, with_few_weights
@@ -149,7 +150,8 @@ def model_figure(scene: ModelScene, state: Mapping[str, Any], width: int | float
         _outline(axes, [_box(start, step, down, across) for down in range(len(rows)) for across in range(len(columns))])
         _bars(axes, values[rows][:, columns] / most, start, step)
         _numbers(axes, record, rows, columns, start, step)
-        _scale(axes, start, ABOVE + len(rows) * step + 0.1, root=root)
+        bars = _bar_words(name, most)
+        _scale(axes, start, ABOVE + len(rows) * step + 0.1, bars, root=root, room=width - start)
     return Plot(figure, _caption(record, maps, state, name, most))
 
 
@@ -237,8 +239,8 @@ def _numbers(
     axes.text(start - 0.06, ABOVE - 0.05, "layer", ha="right", va="bottom", color=QUIET, fontsize=7)
 
 
-def _scale(axes: Any, left: float, top: float, *, root: bool) -> None:
-    """The colours of weights from 0 to 1, with figures."""
+def _scale(axes: Any, left: float, top: float, bars: str, *, root: bool, room: float) -> None:
+    """The colours of weights from 0 to 1, with figures, and what the bars are."""
     length, high = 1.2, 0.08
     box = (left, left + length, top + high, top)
     _picture(axes, np.linspace(0, 1, 256)[None], box)
@@ -247,7 +249,20 @@ def _scale(axes: Any, left: float, top: float, *, root: bool) -> None:
         words = f"{share**2 if root else share:g}"
         axes.text(left + share * length, top + high + 0.03, words, ha="center", va="top", color=QUIET, fontsize=7)
     words = "weight, square-root scale" if root else "weight"
-    axes.text(left + length + 0.1, top + high / 2, words, ha="left", va="center", color=INK, fontsize=7)
+    beside = {"ha": "left", "va": "center", "fontsize": 7}
+    axes.text(left + length + 0.1, top + high / 2, words, color=INK, **beside)
+    axes.text(left + length + 0.1, top + high / 2 + 0.14, fit_text(bars, room - length - 0.1, 7), color=QUIET, **beside)
+
+
+def _bar_words(name: str, most: float) -> str:
+    """What the bars are, and where they end.
+
+    >>> _bar_words("entropy", 3.214), _bar_words("previous", 1.0)
+    ('bars, to 3.21 nats: mean entropy', 'bars, to 1: attention to the previous token')
+    """
+    title, unit, _ = TITLES[name]
+    # the end of the bars comes first: a long title may be cut, and the caption has it whole
+    return f"bars, to {most:.3g}{f' {unit}' if most != 1 else ''}: {title.lower()}"
 
 
 def _caption(record: AttentionRecord, maps: Maps, state: Mapping[str, Any], name: str, most: float) -> str:

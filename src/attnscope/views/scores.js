@@ -100,7 +100,7 @@ class ScoresWords {
     const warned = new Map();
     for (const { name, warnings } of methods) for (const warning of warnings) warned.set(warning, [...(warned.get(warning) ?? []), name]);
     /** @type {[string, string][]} */
-    const lines = [...warned].map(([warning, names]) => [names.join(", "), warning]);
+    const lines = [...warned].map(([warning, names]) => [names.join(", "), /[.!?]$/.test(warning) ? warning : `${warning}.`]);
     for (const { name, without, map } of methods) if (!map && without && !without.endsWith("read-out only")) lines.push([name, without]);
     for (const [name, why] of Object.entries(leftOut)) lines.push(["Left out", `${name}. ${why}`]);
     if (trust && methods.some((method) => method.trust)) lines.push(/** @type {[string, string]} */ (trust.split(/: (.*)/s).slice(0, 2)));

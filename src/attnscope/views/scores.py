@@ -128,6 +128,10 @@ def _sides(methods: Sequence[Method], record: AttentionRecord | None, level: Lev
     if record is not None and level is not None:
         keys |= _quiet_and_pair(record, level)
     count = max(method.scores.size[1] for method in methods)
+    prefix = next((method.scores.prefix for method in methods if method.scores.prefix is not None), None)
+    if prefix is not None and len(prefix.tokens) == count:  # scores of a source know the tokens of the decoder
+        queries = side_of(prefix.tokens, prefix.word_ids, prefix.special, None)
+        return {"queries": {**queries, "sinks": [], "masked": []}, "keys": keys, "stack": "cross", "causal": False}
     if count in (0, len(scored.tokens)):
         return {"queries": keys, "keys": keys, "stack": "encoder", "causal": False}
     names = [str(position) for position in range(count)]

@@ -81,7 +81,8 @@ class Method:
     @property
     def is_shares(self) -> bool:
         """Whether its scores are shares of one whole."""
-        return bool((self.own >= 0).all()) and abs(float(self.own.sum()) - 1) <= SHARES
+        beside = 0.0 if self.scores.prefix is None else float(self.scores.prefix.scores.sum())
+        return bool((self.own >= 0).all()) and abs(float(self.own.sum()) + beside - 1) <= SHARES
 
     def is_quick(self, queries: int) -> bool:
         """Whether the rows of so many queries at every layer are computed without a long wait."""

@@ -334,6 +334,8 @@ NAMES = {
     "direction": "Direction",
     "relation": "Relation",
     "pattern": "Pattern",
+    "evenness": "Evenness",
+    "links": "Links",
     "value": "Value",
     "chance": "By chance",
     "best_offset": "Best fixed offset",

@@ -392,6 +392,7 @@ function figureOf(payload, statistic, row, layer, head) {
   const spread = Math.sqrt(all.reduce((sum, value) => sum + (value - mean) ** 2, 0) / all.length);
   const value = at(values, row, layer, head);
   const others = statistic.measures.filter(({ name }) => name !== "value" && name !== "error");
+  const named = (some) => some.map(({ title, array }) => `${title.split(":")[0]} ${written(at(array, row, layer, head))}`).join(" · ");
   return {
     name: statistic.rows[row].map((label) => statistic.words[label]).join(" "),
     value,
@@ -399,7 +400,8 @@ function figureOf(payload, statistic, row, layer, head) {
     all,
     error: errors ? at(errors, row, layer, head) : NaN,
     beyond: (value - mean) / (spread || 1),
-    others: others.map(({ title, array }) => `${title.split(":")[0]} ${written(at(array, row, layer, head))}`),
+    chance: named(others.filter(({ name }) => name === "chance")),
+    others: named(others),
   };
 }
 
@@ -412,15 +414,13 @@ function tableOf(figures, palette, whole) {
     });
     drawStrip(strip, figure, palette);
     const name = element("th", { scope: "row" }, figure.name);
-    const mean = element(
-      "td",
-      { className: "quiet" },
-      element("span", { className: "hidden" }, "mean over all heads "),
-      written(figure.mean, figure.error).split(" ±")[0],
+    const spoken = element("span", { className: "hidden" }, "mean over all heads ");
+    const mean = element("td", { className: "quiet" }, spoken, written(figure.mean, figure.error).split(" ±")[0]);
+    body.append(
+      element("tr", { title: figure.others }, name, element("td", {}, strip), element("td", {}, written(figure.value, figure.error)), mean),
     );
-    body.append(element("tr", {}, name, element("td", {}, strip), element("td", {}, written(figure.value, figure.error)), mean));
-    if (whole && figure.others.length)
-      body.append(element("tr", {}, element("td", { colSpan: 4, className: "quiet others" }, figure.others.join(" · "))));
+    const chance = whole && figure.chance && element("td", { colSpan: 4, className: "quiet others" }, figure.chance);
+    if (chance) body.append(element("tr", {}, chance));
   }
   return element("table", { className: figures[0].name ? "figures named" : "figures" }, body);
 }

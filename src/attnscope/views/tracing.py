@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .. import paint
 from ..attribution import layerwise_tracing
+from ..attribution.heads import refuse_cross
 from ..errors import BadInput
 from ..record import AttentionRecord, TokenScores
 from ..record.schema import checked
@@ -128,6 +129,7 @@ class Trace:
 def trace_of(given: TokenScores | AttentionRecord) -> Trace:
     """The trace of a record, with its lines, or what scores of layer-wise tracing hold of it."""
     if isinstance(given, AttentionRecord):
+        refuse_cross(given)
         scores = layerwise_tracing(given)
         alpha = torch.cat([scores.per_head[1:], given.readout.expand(1, len(given.heads), -1)])
         lines = _lines(alpha, given.weights)

@@ -15,6 +15,7 @@ from torch import Tensor
 from ..errors import BadInput
 from ..record import AttentionRecord, VectorRecord
 from ..record.storage import encoded_rows
+from ..record.vectors import blocks
 
 # Numbers in few bytes: arrays as deflated bytes or as base64, and bytes as text that a page may hold.
 # A page is text, so its bytes must be written in letters. Base64 needs 4/3 of their size and travels anywhere, a
@@ -213,7 +214,7 @@ def row_blocks(record: AttentionRecord, place: int) -> Iterator[tuple[range, Flo
     if not isinstance(record, VectorRecord):
         yield range(record.shape[2]), record.weights[place]
         return
-    for queries, keys, weights in record.blocks(place):
+    for queries, keys, weights in blocks(record.layer(place)):
         yield range(queries.start, queries.stop), torch.nn.functional.pad(weights, (keys.start, 0))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import claims
-from ..claims import Effect, Finding, Unmeasured, claim, mean_effect, together
+from ..claims import NO_RUN, Effect, Finding, Unmeasured, claim, mean_effect, together
 from .scoring import Cell, Correlations
 
 # What the claims are judged on: the models of all seeds, what their sentences gave, and the classifier of Table 3.
@@ -42,13 +42,14 @@ class Evidence(claims.Evidence):
     """Everything that was measured: by seed and layer the saturation of flow, the evenness, the subjects, and more."""
 
     runs: tuple[Run, ...]
+    """As far as there are any; claims rest on `trained`."""
     sentiment: Correlations | str
     """Table 3, or the sentence that says why there is none."""
 
     @property
     def layers(self) -> int:
         """How many layers the agreement model has."""
-        return int(self.tables["saturation"]["layer"].max())
+        return int(self.where("saturation")["layer"].max())
 
     @property
     def deep(self) -> range:
@@ -56,9 +57,20 @@ class Evidence(claims.Evidence):
         return range(3, self.layers + 1)
 
     @property
+    def trained(self) -> tuple[Run, ...]:
+        """The agreement models, at least one.
+
+        Raises:
+            Unmeasured: If there is none.
+        """
+        if not self.runs:
+            raise Unmeasured(NO_RUN)
+        return self.runs
+
+    @property
     def agreement(self) -> list[Correlations]:
         """Tables 1 and 2 of all seeds."""
-        return [run.correlations for run in self.runs]
+        return [run.correlations for run in self.trained]
 
 
 def share(counts: Counts) -> float:
@@ -108,11 +120,11 @@ EVERY, APART = "in every seed", "with the 95% interval of the difference above z
 )
 def first_layer_is_the_same(evidence: Evidence) -> Finding:
     """In the first layer rollout and flow are the same."""
-    shown = "; ".join(f"{run.name}: {run.first_layer_gap:.0e}" for run in evidence.runs)
-    holds = max(run.first_layer_gap for run in evidence.runs) <= SAME
-    effect = mean_effect("largest difference of shares", (run.first_layer_gap for run in evidence.runs), "seeds")
+    shown = "; ".join(f"{run.name}: {run.first_layer_gap:.0e}" for run in evidence.trained)
+    holds = max(run.first_layer_gap for run in evidence.trained) <= SAME
+    effect = mean_effect("largest difference of shares", (run.first_layer_gap for run in evidence.trained), "seeds")
     note = "By definition: one layer has no paths to add."
-    return Finding(f"largest difference, {shown}", holds, note, effect, {"seeds": len(evidence.runs)})
+    return Finding(f"largest difference, {shown}", holds, note, effect, {"seeds": len(evidence.trained)})
 
 
 @claim(
@@ -273,11 +285,11 @@ def rollout_is_focused(evidence: Evidence) -> Finding:
 )
 def is_accurate(evidence: Evidence) -> Finding:
     """The model finds the number of 96% of the verbs."""
-    found = [share(run.held_out) for run in evidence.runs]
-    shown = "; ".join(f"{run.name}: {_with_wilson_interval(run.held_out)}" for run in evidence.runs)
-    tested = ", ".join(f"{share(run.testing):.3f}" for run in evidence.runs)
+    found = [share(run.held_out) for run in evidence.trained]
+    shown = "; ".join(f"{run.name}: {_with_wilson_interval(run.held_out)}" for run in evidence.trained)
+    tested = ", ".join(f"{share(run.testing):.3f}" for run in evidence.trained)
     note = f"On the test sentences, whose numbers of attractors stand in the table below: {tested}."
-    verbs = sum(of for _, of in evidence.runs[0].held_out.values())
+    verbs = sum(of for _, of in evidence.trained[0].held_out.values())
     effect = mean_effect("accuracy", found, "seeds")
     return Finding(shown, sum(found) / len(found) >= ACCURATE, note, effect, {"seeds": len(found), "verbs": verbs})
 

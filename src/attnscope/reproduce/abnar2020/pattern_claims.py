@@ -90,8 +90,8 @@ WITH_ATTRACTORS, WRONG = "attractors, right", "natural, wrong"
 )
 def order_on_others(evidence: Evidence, sentences: str) -> Finding:
     """Flow, rollout and raw attention on a part of the sentences that the headline leaves out."""
-    runs = [run.others[sentences] for run in evidence.runs if sentences in run.others]
-    if len(runs) < len(evidence.runs):
+    runs = [run.others[sentences] for run in evidence.trained if sentences in run.others]
+    if len(runs) < len(evidence.trained):
         raise Unmeasured(NOT_AT_THIS_SIZE)
     above = higher(runs, cell_pairs(REFERENCES, "rollout", "raw", evidence.deep))
     level = higher(runs, cell_pairs(REFERENCES, "flow", "rollout", evidence.deep), -TIE)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from ...lab.data import text_statistics
-from ...numerals import counted
 from ...paint import CATEGORICAL
 from ...views import learning
 from ...views.printing import COLUMN, INK, PAGE, QUIET, Plot, drawn_figure, legend_below
@@ -67,16 +66,17 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     sizes = {name: (texts.train, texts.dev, texts.test) for name, texts in attempt[SETS].items()}
     data = ", ".join(f"{TITLES[name]} {' / '.join(f'{len(part):,}' for part in of)}" for name, of in sizes.items())
     sentences = scale.made_up.get("texts", MADE_UP_TEXTS)
+    read = "all" if scale.longest is None else f"the first {scale.longest} words"
     facts = {
-        "in the paper": PAPER_HAD,
-        "data": f"{data} (training / dev / test)",
-        "runs": str(len(evidence.accuracies)),
-        "seeds": ", ".join(f"{name} {len(seeds)}" for name, seeds in scale.seeds.items()),
-        "epochs at most": ", ".join(f"{variant} {epochs}" for variant, epochs in scale.epochs.items()),
-        "patience": ", ".join(f"{variant} {epochs or 'none'}" for variant, epochs in scale.patience.items()),
-        "words of a text": "all" if scale.longest is None else f"the first {scale.longest}",
-        "made-up sentences": f"{sentences:,}, of which {counted(scale.made_up_epochs, 'epoch')} are learned; with "
-        f"skewed classes {counted(scale.skew_epochs, 'epoch')}",
+        "model": f"a classifier with one attention: {', '.join(NAMES[variant] for variant in scale.epochs)}; vectors "
+        f"of {scale.width} dimensions",
+        "weights": "all trained here, from random beginnings",
+        "data": f"{data} (training / dev / test), of each text {read}; {sentences:,} made-up sentences",
+        "seeds": f"{', '.join(f'{TITLES[name]} {len(seeds)}' for name, seeds in scale.seeds.items())}; "
+        f"{len(evidence.accuracies)} runs",
+        "steps": f"epochs at most: {', '.join(_limits(scale))}; made-up sentences {scale.made_up_epochs}, with skewed "
+        f"classes {scale.skew_epochs}",
+        "differs from the paper": f"the paper has {PAPER_HAD}",
     }
     blocks = [
         *_table_1(statistics),
@@ -98,6 +98,13 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
         **further,
     }
     return Report(facts, blocks, [HOW], tables, TOY if scale.toy else "")
+
+
+def _limits(scale: Scale) -> Iterator[str]:
+    """How long each variant is trained at most, and after how many epochs without a better one it ends."""
+    for variant, epochs in scale.epochs.items():
+        patience = scale.patience[variant]
+        yield f"{NAMES[variant]} {epochs}{'' if patience is None else f' (or {patience} that bring nothing better)'}"
 
 
 def _table_1(statistics: pd.DataFrame) -> Iterator[Block]:

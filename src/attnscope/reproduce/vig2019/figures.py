@@ -60,11 +60,12 @@ def report_of(attempt: Attempt[Scale, Options], survey: Survey) -> Report:
     facts = {
         "model": f"{card['model']['name']} ({card['class']}), {size}",
         "weights": options.weights or "as they are in the folder that was named; nothing else is known of them here",
-        "corpus": f"{card['corpus']}: {texts} read, {tokens}, {card['tokens'] / card['sentences']:.1f} in each",
+        "data": f"{card['corpus']}: {texts} read, {tokens}, {card['tokens'] / card['sentences']:.1f} in each",
         "licence of the texts": licence or "not known",
         "annotation": "as the corpus has it" if parser is None else f"by spaCy's {parser}",
-        "seeds and steps": "none: nothing is trained",
-        "in the paper": paper.SET_UP,
+        "seeds": "none: nothing is trained",
+        "steps": "none",
+        "differs from the paper": f"the paper has {paper.SET_UP}",
         "null attention": NULLS.get(str(card["null"]), f"attention to {card['null']} is left out"),
         "skipped": "; ".join(f"{number:,}: {reason}" for reason, number in card["skipped"].items()) or "none",
     }

@@ -13,7 +13,19 @@ from ...evaluation.lexicon_study import fit_lines
 from ...evaluation.lexicons import NEGATIVE, POSITIVE
 from ...evaluation.regression import FEWEST
 from ...evaluation.word_tally import column_of
-from ..claims import Effect, Finding, Judge, Unmeasured, at_chance, claim, in_every, mean_effect, ratio, rows_with
+from ..claims import (
+    NO_RUN,
+    Effect,
+    Finding,
+    Judge,
+    Unmeasured,
+    at_chance,
+    claim,
+    in_every,
+    mean_effect,
+    ratio,
+    rows_with,
+)
 from .data import SEND
 from .paper import ACCURACY, CONCORDANCE, P_GRADIENT, SPEARMAN, T_QUADRATIC
 
@@ -83,6 +95,8 @@ class Evidence:
     def runs(self, data: str) -> tuple[SeedRun, ...]:
         """The models of one of the two data sets, as far as claims may rest on them."""
         if data == "sst":
+            if not self.sentences:
+                raise Unmeasured(NO_RUN)
             return self.sentences
         if not self.stories or self.story_source != SEND:
             raise Unmeasured(NO_SEND)

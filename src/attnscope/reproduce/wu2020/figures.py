@@ -38,17 +38,16 @@ def report_of(attempt: Attempt[Scale, Options], evidence: Evidence) -> Report:
     model: SentimentTransformer = attempt["sentences"][0][0]
     settings = model.settings
     sentence = model.instrumented().record(SENTENCE.split())
+    told = "none" if stories is None else f"{len(stories.splits['train'])} of {stories.name}"
     facts = {
-        "in the paper": PAPER_HAD,
-        "model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}",
-        "word vectors": settings.source,
-        "loss": f"{settings.probabilities} and cross-entropy",
-        "trained on": f"{len(read.splits['train']):,} sentences of {read.name}, {scale.sentences_per_step} to a step,"
-        f" {scale.epochs} epochs at most",
-        "words scored in": f"{len(read.splits['test']):,} test sentences",
-        "stories": "none" if stories is None else f"{len(stories.splits['train'])} of {stories.name}",
-        "valence": read.lexicon.name,
+        "model": f"{settings.layers} layers of {settings.heads} heads, width {settings.width}, with "
+        f"{settings.probabilities} and cross-entropy",
+        "weights": f"all trained here. {settings.source}",
+        "data": f"{len(read.splits['train']):,} sentences of {read.name} to learn from, {len(read.splits['test']):,} "
+        f"whose words are scored; stories: {told}; valence of words: {read.lexicon.name}",
         "seeds": ", ".join(map(str, scale.seeds)),
+        "steps": f"of {scale.sentences_per_step} sentences, {scale.epochs} epochs at most",
+        "differs from the paper": f"the paper has {PAPER_HAD}",
     }
     blocks: list[Block] = [
         *_table_1(evidence),

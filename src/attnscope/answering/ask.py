@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .attribution.answer import Answer
-from .capture import InstrumentedModel, load
-from .errors import BadInput
-from .record import Segments
-from .record.schema import checked, json_of, quote
+from ..attribution.answer import Answer
+from ..capture import InstrumentedModel, load
+from ..errors import BadInput
+from ..record import Segments
+from ..record.schema import checked, json_of, quote
 
 TEXTS = (".txt", ".md", ".rst")
 """Files of a folder that are documents."""
-FIELDS = ("question", "messages", "documents", "answer", "text", "id")
-"""What a line of finished answers may say; `text` is another model's answer."""
+FIELDS = ("question", "messages", "documents", "answer", "text")
+"""What a line of finished answers may say for `answer`; `text` is another model's answer."""
+BESIDE = ("id", "span", "evidence")
+"""And beside it: what it is called, the part of the answer that is judged, and where people say that it stands."""
 
 
 @checked
@@ -90,6 +92,25 @@ class Finished:
     given: Mapping[str, Any]
     name: str
     """What the line calls itself, or its number."""
+    span: str | None = None
+    """The part of the answer that is judged; all of it if None."""
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], where: str, number: int) -> "Finished":
+        """What an object says, if it says no more than it may."""
+        if not {"question", "messages"} & set(said):
+            raise BadInput(f'{where} is an object with "question" or "messages".')
+        unknown = [name for name in said if name not in (*FIELDS, *BESIDE)]
+        if unknown:
+            fields = ", ".join((*FIELDS, *BESIDE))
+            raise BadInput(f"{where} has a field {quote(unknown[0])}; the fields are {fields}.")
+        if isinstance(said.get("documents"), str):
+            raise BadInput(f"{where}: documents is a list of texts or of [title, text], or texts by title.")
+        span = said.get("span")
+        if not isinstance(span, str | None):
+            raise BadInput(f"{where}: span is a part of the answer that stands in it once.")
+        given = {name: said[name] for name in FIELDS if name in said}
+        return cls(given, str(said.get("id", number)), span)
 
 
 def finished_answers(path: str | Path) -> Iterator[Finished]:
@@ -102,31 +123,39 @@ def finished_answers(path: str | Path) -> Iterator[Finished]:
     if not path.is_file():
         raise BadInput(f"There is no file {quote(str(path))}.")
     try:
-        lines = json_of(path).decode("utf-8").splitlines()
+        lines = json_of(path).decode("utf-8").split("\n")  # JSON may hold what else ends a line
     except UnicodeDecodeError:
         raise BadInput(f"{quote(str(path))} is no text in UTF-8.") from None
     if not any(line.strip() for line in lines):
         raise BadInput(f"{quote(str(path))} holds no answers.")
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield Finished(*_given(line, f"Line {number} of {path.name}", number))
+            yield Finished.of(_object(line, where := f"Line {number} of {path.name}"), where, number)
 
 
-def _given(line: str, where: str, number: int) -> tuple[dict[str, Any], str]:
-    """What a line says, for `answer`, and what it calls itself."""
+def holds_answers(path: str | Path) -> bool:
+    """Whether a file is one of finished answers, by its first line, and not one of texts."""
+    path = Path(path)
+    if path.suffix != ".jsonl" or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        first = next((line for line in lines if line.strip()), "")
+    try:
+        said = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(said, dict) and bool({"question", "messages"} & set(said))
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    """The JSON object that a line is."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
         raise BadInput(f"{where} is not JSON.") from None
-    if not isinstance(said, dict) or not {"question", "messages"} & set(said):
+    if not isinstance(said, dict):
         raise BadInput(f'{where} is an object with "question" or "messages".')
-    unknown = [name for name in said if name not in FIELDS]
-    if unknown:
-        raise BadInput(f"{where} has a field {quote(unknown[0])}; the fields are {', '.join(FIELDS)}.")
-    if isinstance(said.get("documents"), str):
-        raise BadInput(f"{where}: documents is a list of texts or of [title, text], or texts by title.")
-    name = str(said.pop("id", number))
-    return said, name
+    return said
 
 
 def answers_of(model: InstrumentedModel, lines: Sequence[Finished], **options: Any) -> Iterator[Answer]:
