@@ -61,8 +61,17 @@ def test_start_tells_models_methods_views_and_limits(client):
     assert all(example["text"] and example["why"] for example in model["examples"])
     needs = {method["name"]: method["needs"] for method in told["methods"]}
     assert (needs["raw"], needs["gradient"], needs["blank_out"]) == ("weights", "gradients", "model")
-    assert [view["name"] for view in told["views"]] == ["scores", "head", "model", "flow", "tracing", "neuron"]
-    assert told["limits"] == {"characters": 20_000, "upload_bytes": 1_000_000}
+    assert [view["name"] for view in told["views"]] == [
+        "scores",
+        "head",
+        "model",
+        "flow",
+        "tracing",
+        "neuron",
+        "answer",
+    ]
+    limits = {"characters": 20_000, "context": 120_000, "documents": 50, "upload_bytes": 1_000_000}
+    assert told["limits"] == limits
 
 
 def test_a_text_is_answered_as_the_model_answers_it(client, demo):
@@ -84,7 +93,7 @@ def test_a_view_is_the_one_that_python_makes(client, demo, name):
     record = demo.record(TEXT, gradients=True, values=True)
     if name == "scores":
         explained = attnscope.explain(demo, TEXT, by="token")
-        made = attnscope.views.scores(explained.comparison, record=explained.record)
+        made = attnscope.views.scores(explained.comparison.reference_first, record=explained.record)
     else:
         made = attnscope.views.VIEWS[name](demo.record(TEXT, queries_and_keys=True) if name == "neuron" else record)
     assert told["name"] == name
@@ -106,7 +115,8 @@ def test_the_bytes_of_a_layer_are_its_weights(client, demo):
 
 def test_methods_are_those_that_are_asked_for_and_say_what_they_lack(client):
     told = view_of(client, "scores", methods=["rollout", "blank_out"])
-    assert [method["name"] for method in told["values"]["payload"]["methods"]] == ["rollout", "blank_out"]
+    # what the others are held against comes first
+    assert [method["name"] for method in told["values"]["payload"]["methods"]] == ["blank_out", "rollout"]
     assert told["carried"].startswith("By blank-out these tokens carried it most: “key”")
     refused = client.post("/api/views", json={"text": read(client)["id"], "view": "scores", "methods": ["magic"]})
     assert (refused.status_code, refused.json()["error"][:28]) == (400, "There is no method 'magic': ")
@@ -376,7 +386,7 @@ def test_the_document_of_the_interface_knows_every_answer(desk):
     document = build(desk, upload_bytes=1).openapi()
     assert set(document["paths"]) == {
         "/health", "/api/start", "/api/texts", "/api/views", "/api/views/{name}/blobs/{blob}", "/api/views/{name}/page",
-        "/api/views/{name}/figure", "/api/views/{name}/code", "/api/files", "/api/folders",
+        "/api/views/{name}/figure", "/api/views/{name}/code", "/api/files", "/api/folders", "/api/answers",
     }  # fmt: skip
     for ways in document["paths"].values():
         for way in ways.values():

@@ -209,7 +209,7 @@ def test_bad_input_gets_one_sentence(tiny):
     record = model.record(tiny.TEXTS[0])
     for options, sentence in [
         ({"replacement": "noise"}, "no replacement 'noise'"),
-        ({"by": "letter"}, "by must be 'token', 'word' or 'sentence'"),
+        ({"by": "letter"}, "There is no level 'letter' here: choose sentence, word, token"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"target": "LABEL_9"}, "no outcome 'LABEL_9'"),
         ({"target": "sum"}, "not the sum of all"),

@@ -142,7 +142,7 @@ def test_whatever_a_text_holds_stays_text(paper_tables, survey_from, tmp_path, u
     assert "<em> *cats*</em>" in page
     assert " &lt;b&gt;" in page
     assert "<b>" not in page
-    assert r"<em> \*cats\*</em><strong> \|</strong> \<b\>" in report
+    assert r"<em> \*cats\*</em><strong> \|</strong> &lt;b&gt;" in report
 
 
 def test_plain_sentences_leave_syntax_unmeasured(tmp_path):

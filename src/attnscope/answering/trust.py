@@ -237,7 +237,7 @@ def bm25(texts: Sequence[str], asked: str) -> list[float]:
     """How much each text has of the words that are asked for (Robertson & Zaragoza 2009, Eq. 3.15).
 
     >>> [round(score, 2) for score in bm25(["the old key", "a door"], "key")]
-    [0.59, 0.0]
+    [0.25, 0.0]
     """
     words = [Counter(_words(text)) for text in texts]
     mean = sum(counts.total() for counts in words) / len(words)

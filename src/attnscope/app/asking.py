@@ -1,7 +1,7 @@
 """Questions about documents: the answer that a model writes or is given, and the view of what it goes with."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..answering import answer as answer_question
 from ..attribution import Answer
@@ -12,8 +12,10 @@ from ..errors import BadInput
 from ..progress import written_to
 from ..views import VIEWS, View
 from .entry import Entry
-from .requests import AnswerRequest
 from .turns import Work
+
+if TYPE_CHECKING:
+    from .requests import AnswerRequest
 
 VIEWS_OF_AN_ANSWER = ("answer", "head", "model")
 """The views of an answer, in the order in which they are offered."""
@@ -29,7 +31,7 @@ def writes(model: Any) -> bool:
 
 
 def ask_model(
-    model: InstrumentedModel, model_name: str, name: str, asked: AnswerRequest, work: Work, budget: int
+    model: InstrumentedModel, model_name: str, name: str, asked: "AnswerRequest", work: Work, budget: int
 ) -> Entry:
     """The model's answer to a question, or the given one, explained by the same model."""
     if not writes(model):
@@ -45,7 +47,7 @@ def ask_model(
     return Entry(name, record=found.record, model_name=model_name, model=model, answer=found, asked=asked)
 
 
-def _check_room(model: InstrumentedModel, asked: AnswerRequest, budget: int) -> None:
+def _check_room(model: InstrumentedModel, asked: "AnswerRequest", budget: int) -> None:
     """Refuse what would not fit on the shelf before anything is run; roles and titles take little."""
     read = [document.text for document in asked.documents]
     read += [text for turn in asked.turns for text in (turn.question, turn.answer)]
@@ -107,7 +109,7 @@ def describe_answer_methods() -> list[dict[str, str]]:
     ]
 
 
-def _answer_of(entry: Entry) -> tuple[Answer, AnswerRequest]:
+def _answer_of(entry: Entry) -> "tuple[Answer, AnswerRequest]":
     if entry.answer is None or entry.asked is None:
         raise BadInput("This text was not asked as a question: it has no answer to show.")
     return entry.answer, entry.asked

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from transformers import PreTrainedModel
 
@@ -26,8 +26,10 @@ from ..views.flow_scene import FEW, SHORT
 from ..views.sides import readout_places
 from .asking import answer_view, ask_model, describe_answer_methods, runs_again, writes
 from .entry import RICH_TOKENS, Entry, describe_question, headline, need_of
-from .requests import AnswerRequest
 from .turns import Turns, Work
+
+if TYPE_CHECKING:
+    from .requests import AnswerRequest
 
 TITLES = {"head": "Heads", "model": "All heads"}
 """Views that are not called by their own name."""
@@ -118,7 +120,7 @@ class Desk:
 
     # ---- work: blocking, to be run in its turn
 
-    def answer(self, asked: AnswerRequest, work: Work) -> Entry:
+    def answer(self, asked: "AnswerRequest", work: Work) -> Entry:
         """Ask the model, unless it was asked the same lately: with a seed it answers the same."""
         model = self.model_named(asked.model)
         name = f"a_{_digest(asked.model_dump())}"

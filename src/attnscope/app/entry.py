@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import getsizeof
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -27,8 +27,10 @@ from ..report.answer import OUTCOMES_SHOWN
 from ..surveying import Survey
 from ..views import View
 from ..views.weights import OnDemand
-from .requests import AnswerRequest
 from .turns import Work
+
+if TYPE_CHECKING:
+    from .requests import AnswerRequest
 
 RICH_TOKENS = 128
 """Tokens up to which a text is recorded with gradients and values at once; longer ones when a method asks for them."""
@@ -65,7 +67,7 @@ class Entry:
     levels: dict[str, Level] = field(default_factory=dict)
     """What the scores of a view are of: tokens, words or sentences."""
     answer: Answer | None = None
-    asked: AnswerRequest | None = None
+    asked: "AnswerRequest | None" = None
     """The question about documents that it answers."""
     rich: AttentionRecord | None = None
     vectors: AttentionRecord | None = None

@@ -1,12 +1,14 @@
 """The Python that makes what is on the screen."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..record.words import Level
 from ..views import View
 from .entry import Entry
-from .requests import AnswerRequest
+
+if TYPE_CHECKING:
+    from .requests import AnswerRequest
 
 
 def python_of(entry: Entry, view: View, state: Mapping[str, Any], by: Level) -> str:
@@ -18,7 +20,7 @@ def python_of(entry: Entry, view: View, state: Mapping[str, Any], by: Level) -> 
     return "\n".join(["import attnscope", "", *before, last, f'view.save("{view.name}.html")', ""])
 
 
-def _lines_of_answer(asked: AnswerRequest, view: View) -> list[str]:
+def _lines_of_answer(asked: "AnswerRequest", view: View) -> list[str]:
     given = ", ".join(f"{name}={value!r}" for name, value in asked.options.items())
     record = [] if view.name == "answer" else ["record = answer.record"]
     return [f"model = attnscope.load({asked.model!r})", f"answer = attnscope.answer(model, {given})", *record]

@@ -35,8 +35,10 @@ NEIGHBOURS = 32
 """Neighbours in the text whose arcs are kept for the lower bounds of each other."""
 MOST_SOURCES = 8
 """Each position of the read-out is bounded by itself."""
-SETTLED = 1e-5
-"""Bounds as near as this are one number, but for the rounding of float32."""
+ROUNDING = 1e-5
+"""Weights of float32 vectors are right to about this share of their size, and so are flows: bounds are wider by it."""
+SETTLED = 5e-5
+"""Bounds as near as this are one number, but for that."""
 
 
 def is_small(record: VectorRecord) -> bool:
@@ -93,13 +95,13 @@ def bounds_from(
     """Bounds of the flow from a query of the last layer to every token, from below and from above."""
     given, passing = _rollout(record, source, heads, residual)
     if record.shape[0] == 1:
-        return passing, passing
+        return passing * (1 - ROUNDING), passing * (1 + ROUNDING)
     upper = torch.minimum(_narrowest_cut(record, source, heads, residual), _brought(record, source, heads, residual))
     tokens = given.topk(min(kept, len(given))).indices.tolist()
     along = _flow_between(record, source, sorted({source, *tokens}), heads, residual)
     # where bounds meet, rounding may leave them the wrong way round
     lower = torch.maximum(passing, along)
-    return lower, torch.maximum(upper, lower)
+    return lower * (1 - ROUNDING), torch.maximum(upper, lower) * (1 + ROUNDING)
 
 
 def _rollout(
