@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import attnscope
 from attnscope import BadInput
-from attnscope.answering import answers_of, documents_of, finished_answers
+from attnscope.answering import Finished, answers_of, documents_of, finished_answers
 from attnscope.cli import app
 
 RUNNER = CliRunner()
@@ -196,3 +196,8 @@ def test_the_command_writes_a_page_and_a_figure(saved, folder, tmp_path):
     both = RUNNER.invoke(app, ["answer", str(saved), "--answers", str(lines), "-o", str(tmp_path / "both.html")])
     assert both.exit_code == 0, both.output
     assert (tmp_path / "both.html").read_text(encoding="utf-8").count("<section class=attnscope data-view=answer>") == 2
+
+
+def test_a_single_answer_is_not_called_by_a_number(chat_model):
+    with pytest.raises(BadInput, match=r"^documents= is a folder"):
+        list(answers_of(chat_model, [Finished({"question": QUESTION, "documents": "nowhere"}, "")]))

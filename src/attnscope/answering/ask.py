@@ -164,4 +164,4 @@ def answers_of(model: InstrumentedModel, lines: Sequence[Finished], **options: A
         try:
             yield answer(model, **line.given, **options)
         except BadInput as error:
-            raise BadInput(f"Answer {line.name}: {error}") from None
+            raise BadInput(f"Answer {line.name}: {error}" if line.name else str(error)) from None
