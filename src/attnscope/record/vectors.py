@@ -19,7 +19,7 @@ TILE, QUERIES_OF_TILE = 2**18, 128
 """Where rows need not be whole, so many weights are computed at a time, those of so many queries on some keys: small
 enough for the allocator to give the same memory again, which larger ones have cleared anew each time."""
 KEYS_TOGETHER = 64
-"""The keys of a tile are a multiple of so many: rows that begin askew in memory take half as long again."""
+"""The keys of a tile are a multiple of so many: rows that begin askew in memory take a tenth longer."""
 NOTHING = -1e4
 """The logarithm of what is not there: its exponential is exactly zero in float32, and it can be added to scores."""
 FEATURES = 8
