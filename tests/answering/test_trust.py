@@ -68,7 +68,7 @@ def test_figures_are_those_of_a_plain_loop(chat_model):
 
 
 def test_every_method_stands_beside_every_baseline_with_its_cost(chat_model):
-    trust = attnscope.trust_answers(chat_model, LINES, METHODS, by="document", masks=8)
+    trust = attnscope.trust_answers(chat_model, LINES, [*METHODS, "raw"], by="document", masks=8)
     assert set(trust.table["method"]) == {*METHODS, *SEGMENT_BASELINES}
     assert set(trust.table.query("method == 'raw'")["baseline"]) <= {*SEGMENT_BASELINES, ""}
     costs = trust.card["costs"]
@@ -136,6 +136,7 @@ def test_the_command_takes_answers_where_it_takes_texts(chat_model, tmp_path):
         ([{**LINES[0], "span": "Thames"}], {}, "Thames"),
         ([LINES[0]], {"methods": ["magic"]}, "magic"),
         ([LINES[0]], {"by": "chapter"}, "chapter"),
+        ([LINES[0]], {"limit": -1}, "limit must be at least 1"),
         ([{"answer": "No."}], {}, "question"),
     ],
 )

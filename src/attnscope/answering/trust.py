@@ -17,8 +17,9 @@ from ..attribution.answer import Answer
 from ..attribution.answer_rows import METHODS_OF_ANSWERS
 from ..attribution.comparing import round_scores, spearman
 from ..capture import InstrumentedModel, load
-from ..engine import UNFINISHED, Store, check_recipe, checked_folder, fingerprint_of
+from ..engine import UNFINISHED, Store, checked_folder, fingerprint_of
 from ..errors import BadInput, check_number
+from ..evaluation.faithfulness import WHAT, find_finished
 from ..evaluation.per_text import ERASURE, SEGMENT_BASELINES, Figure, random_scores
 from ..evaluation.result import CARD, Trust
 from ..evaluation.tables import tabulate
@@ -30,7 +31,6 @@ FIRST = (1, 3, 5)
 """So many segments that a method puts first are taken away together."""
 SLOW = ("flow", "effective", "integrated_gradients", "blank_out")
 """Measured where they are named; blank-out of segments is what the others are held against."""
-WHAT = "measurement"
 TOGETHER = 8
 """Answers of a part that is kept."""
 SATURATION, LENGTH_SHARE = 1.5, 0.75
@@ -66,8 +66,12 @@ def trust_answers(
     folder = None if out is None else checked_folder(Path(out), WHAT, resume=resume, finished=CARD)
     check_number("masks", masks, 2, 10_000)
     check_number("seed", seed, 0)
+    if limit is not None:
+        check_number("limit", limit, 1)
     lines = _lines(answers, limit)
-    wanted = [name for name in METHODS_OF_ANSWERS if name not in SLOW] if methods is None else list(methods)
+    wanted = (
+        [name for name in METHODS_OF_ANSWERS if name not in SLOW] if methods is None else list(dict.fromkeys(methods))
+    )
     for name in wanted:
         if name not in METHODS_OF_ANSWERS:
             raise BadInput(f"There is no method {quote(name)} for answers: choose {', '.join(METHODS_OF_ANSWERS)}.")
@@ -83,10 +87,7 @@ def trust_answers(
         "options": {name: str(value) for name, value in options.items()},
     }
     store = Store(None if folder is None else folder / UNFINISHED, WHAT, recipe)
-    if folder is not None and (folder / CARD).exists():
-        finished = Trust.load(folder)
-        check_recipe(folder, WHAT, finished.card, recipe)
-        store.clear()
+    if (finished := find_finished(folder, recipe, store)) is not None:
         return finished
     figures = _figures(wanted)
 

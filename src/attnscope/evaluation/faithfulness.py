@@ -136,10 +136,7 @@ def trust(
         "blank_out_follows": FOLLOWED["quantity"],
     }
     store = Store(None if folder is None else folder / UNFINISHED, WHAT, recipe)
-    if folder is not None and (folder / CARD).exists():
-        finished = Trust.load(folder)
-        check_recipe(folder, WHAT, finished.card, recipe)
-        store.clear()
+    if (finished := find_finished(folder, recipe, store)) is not None:
         return finished
     lengths = [len(tokens) for tokens in tokenized]
     running = sum(map(runs_model, asked.values()))
@@ -155,6 +152,16 @@ def trust(
         result.save(folder)
         store.clear()
     return result
+
+
+def find_finished(folder: Path | None, recipe: Mapping[str, Any], store: Store) -> Trust | None:
+    """The table that a folder holds already, if it was asked for in this way; what was kept meanwhile goes."""
+    if folder is None or not (folder / CARD).exists():
+        return None
+    finished = Trust.load(folder)
+    check_recipe(folder, WHAT, finished.card, recipe)
+    store.clear()
+    return finished
 
 
 def _measure_parts(
